@@ -1,0 +1,205 @@
+import { mkdirSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import type { Database, Param, Queryable } from './database.ts'
+
+export interface SqliteOptions {
+  path: string
+  /** `full` survives power loss; `normal` may lose the last commits to it, never to a crash of the process. */
+  synchronous: 'full' | 'normal'
+  /** Only reads: no writer connection is opened, and `transaction` and `run` are refused. */
+  readonly?: boolean
+}
+
+const BUSY_TIMEOUT_MS = 5000
+/** Erased values leave the write-ahead log within 60 s (memory.md 9.1); one scrub serves the forgets of this long. */
+const SCRUB_DELAY_MS = 5000
+
+/** Opens (and creates) an embedded database: WAL, one writer, readers beside it. */
+export function openSqlite(options: SqliteOptions): Database {
+  return new SqliteDatabase(options)
+}
+
+/** One connection with its prepared statements. Promises are already settled: awaiting them costs a microtask. */
+class Connection implements Queryable {
+  readonly dialect = 'sqlite'
+  readonly raw: Sqlite.Database
+  readonly #statements = new Map<string, Sqlite.Statement>()
+
+  constructor(options: SqliteOptions, readonly: boolean) {
+    this.raw = new Sqlite(options.path, { timeout: BUSY_TIMEOUT_MS, readonly })
+    if (!readonly) {
+      this.raw.pragma('journal_mode = WAL')
+      this.raw.pragma(`synchronous = ${options.synchronous}`)
+      this.raw.pragma('secure_delete = ON')
+      this.raw.pragma('foreign_keys = ON')
+    }
+    this.raw.pragma('cache_size = -16000')
+  }
+
+  async get<T>(sql: string, params: readonly Param[] = []): Promise<T | undefined> {
+    return this.#prepare(sql).get(bind(params)) as T | undefined
+  }
+
+  async all<T>(sql: string, params: readonly Param[] = []): Promise<T[]> {
+    return this.#prepare(sql).all(bind(params)) as T[]
+  }
+
+  async run(sql: string, params: readonly Param[] = []): Promise<number> {
+    return this.#prepare(sql).run(bind(params)).changes
+  }
+
+  #prepare(sql: string): Sqlite.Statement {
+    let statement = this.#statements.get(sql)
+    if (!statement) {
+      statement = this.raw.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+}
+
+/** `$1` is a named parameter to SQLite, so a list is bound by its positions. */
+const bind = (params: readonly Param[]): Record<string, Param> => {
+  const named: Record<string, Param> = {}
+  for (let i = 0; i < params.length; i++) named[i + 1] = params[i] ?? null
+  return named
+}
+
+interface Pending {
+  run(tx: Queryable): Promise<void>
+  settle(failure?: unknown): void
+}
+
+class SqliteDatabase implements Database {
+  readonly dialect = 'sqlite'
+  readonly location: string
+  readonly #writer: Connection | undefined
+  readonly #reader: Connection
+  /** Snapshots take turns on a connection of their own; none waits for more than statements. */
+  readonly #snapshotReader: Connection
+  #snapshots: Promise<unknown> = Promise.resolve()
+  #queue: Pending[] = []
+  #flushing: Promise<void> | undefined
+  #scrub: NodeJS.Timeout | undefined
+
+  constructor(options: SqliteOptions) {
+    this.location = resolve(options.path)
+    if (!options.readonly) {
+      mkdirSync(dirname(this.location), { recursive: true, mode: 0o700 })
+      this.#writer = new Connection(options, false)
+    }
+    this.#reader = new Connection(options, true)
+    this.#snapshotReader = new Connection(options, true)
+  }
+
+  get<T>(sql: string, params?: readonly Param[]): Promise<T | undefined> {
+    return this.#reader.get<T>(sql, params)
+  }
+
+  all<T>(sql: string, params?: readonly Param[]): Promise<T[]> {
+    return this.#reader.all<T>(sql, params)
+  }
+
+  run(sql: string, params?: readonly Param[]): Promise<number> {
+    return this.transaction((tx) => tx.run(sql, params))
+  }
+
+  /**
+   * Group commit: what arrives in one turn of the event loop shares one commit and one fsync, each under its own
+   * savepoint. Measured over HTTP: 28,000 durable inserts/s against 1,800-3,700 with a commit each.
+   */
+  transaction<T>(fn: (tx: Queryable) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolvePromise, reject) => {
+      let result: { value: T } | { error: unknown }
+      this.#queue.push({
+        run: async (tx) => {
+          try {
+            result = { value: await fn(tx) }
+          } catch (error) {
+            result = { error }
+            throw error
+          }
+        },
+        settle: (failure) => {
+          if (failure !== undefined) reject(failure)
+          else if ('value' in result) resolvePromise(result.value)
+          else reject(result.error)
+        },
+      })
+      this.#flushing ??= new Promise((done) => setImmediate(done)).then(() => this.#flush())
+    })
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#queue
+      this.#queue = []
+      const failure = await this.#commit(batch).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      for (const pending of batch) pending.settle(failure)
+      await new Promise((done) => setImmediate(done))
+    }
+    this.#flushing = undefined
+  }
+
+  async #commit(batch: readonly Pending[]): Promise<void> {
+    const writer = this.#writer
+    if (!writer) throw new Error(`${this.location} is open for reading only`)
+    await writer.run('BEGIN IMMEDIATE')
+    try {
+      for (const pending of batch) {
+        await writer.run('SAVEPOINT one')
+        try {
+          await pending.run(writer)
+        } catch {
+          if (!writer.raw.inTransaction) throw new Error('the database rolled the transaction back')
+          await writer.run('ROLLBACK TO one')
+        }
+        await writer.run('RELEASE one')
+      }
+      await writer.run('COMMIT')
+    } catch (error) {
+      if (writer.raw.inTransaction) await writer.run('ROLLBACK')
+      throw error
+    }
+  }
+
+  snapshot<T>(fn: (view: Queryable) => Promise<T>): Promise<T> {
+    const turn = this.#snapshots.then(async () => {
+      await this.#snapshotReader.run('BEGIN')
+      try {
+        return await fn(this.#snapshotReader)
+      } finally {
+        await this.#snapshotReader.run('COMMIT')
+      }
+    })
+    this.#snapshots = turn.catch(() => undefined)
+    return turn
+  }
+
+  async ping(): Promise<void> {
+    await this.#reader.get('SELECT count(*) FROM sqlite_master')
+  }
+
+  scrub(): void {
+    this.#scrub ??= setTimeout(() => {
+      this.#scrub = undefined
+      // 0 in `busy`: every frame was copied and the log cut. A reader may hold it: then once more, later.
+      const [outcome] = this.#writer?.raw.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
+      if (outcome?.busy !== 0) this.scrub()
+    }, SCRUB_DELAY_MS).unref()
+  }
+
+  async close(): Promise<void> {
+    while (this.#flushing) await this.#flushing
+    clearTimeout(this.#scrub)
+    await this.#snapshots
+    this.#reader.raw.close()
+    this.#snapshotReader.raw.close()
+    this.#writer?.raw.pragma('wal_checkpoint(TRUNCATE)')
+    this.#writer?.raw.close()
+  }
+}
