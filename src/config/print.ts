@@ -1,0 +1,48 @@
+import type * as z from 'zod'
+import { maskPassword } from './dsn.ts'
+import { isMap } from './file.ts'
+import { fieldsOf } from './known-keys.ts'
+import type { Config } from './load.ts'
+import { schema } from './schema.ts'
+import { formatDuration, kinds } from './values.ts'
+
+const HIDDEN = '***'
+
+/**
+ * What `print-config` shows, by section: mem.yaml's keys with secrets and passwords as `***` and durations as one
+ * writes them; `embedding.providers` tells which providers' variables are set. Contract: memory.md 10.
+ */
+export function printableConfig(config: Config): Record<string, Record<string, unknown>> {
+  const shown = Object.fromEntries(
+    fieldsOf(schema).map(([name, section]) => [
+      name,
+      printableSection(section, new Map(Object.entries(config)).get(name)),
+    ]),
+  )
+  const providers = Object.entries(config.embedding.providers).map(([name, { api_key, base_url }]) => [
+    name,
+    {
+      ...(api_key === undefined ? {} : { api_key: HIDDEN }),
+      ...(base_url === undefined ? {} : { base_url: maskPassword(base_url) }),
+    },
+  ])
+  return { ...shown, embedding: { ...shown['embedding'], providers: Object.fromEntries(providers) } }
+}
+
+function printableSection(section: z.core.$ZodType, values: unknown): Record<string, unknown> {
+  if (!isMap(values)) return {}
+  return Object.fromEntries(
+    fieldsOf(section).flatMap(([name, field]) => {
+      const value = values[name]
+      return value === undefined ? [] : [[name, printable(field, value)]]
+    }),
+  )
+}
+
+function printable(field: z.core.$ZodType, value: unknown): unknown {
+  const kind = kinds.get(field)?.kind
+  if (kind === 'secret') return HIDDEN
+  if (kind === 'duration' && typeof value === 'number') return formatDuration(value)
+  if (typeof value === 'string') return maskPassword(value)
+  return isMap(value) ? printableSection(field, value) : value
+}

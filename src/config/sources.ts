@@ -1,0 +1,69 @@
+/** A key of mem.yaml, `section.key`. */
+type Key = string
+
+const SEAMS = ['metadata', 'vector', 'graph', 'ledger', 'content']
+
+const text = (value: string): unknown => value
+const toggle = (value: string): unknown => (value === 'true' ? true : value === 'false' ? false : value)
+const list = (value: string): unknown =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+
+/** Which variable sets which key, and how its text is read. Contract: memory.md 10. */
+const VARIABLES: Readonly<Record<string, readonly [Key, (value: string) => unknown]>> = {
+  MEM_ADDR: ['server.addr', text],
+  MEM_MODE: ['server.mode', text],
+  MEM_API_KEY: ['server.api_key', text],
+  MEM_SERVER_TIMEOUT: ['server.timeout', text],
+  MEM_ALLOWED_ORIGINS: ['server.allowed_origins', list],
+  MEM_MCP_ENABLE: ['server.mcp_enable', toggle],
+  MEM_DATA_DIR: ['storage.data_dir', text],
+  ...Object.fromEntries(
+    SEAMS.flatMap((seam) =>
+      ['driver', 'dsn'].map((part) => [
+        `MEM_${seam}_${part}`.toUpperCase(),
+        [`storage.${seam}_${part}`, text] as const,
+      ]),
+    ),
+  ),
+  MEM_EMBEDDING_MODEL: ['embedding.model', text],
+  MEM_MODEL_DIR: ['embedding.local_dir', text],
+}
+
+/** Which flag sets which key; `--config` is no key. Contract: memory.md 11.2. */
+const FLAGS: Readonly<Record<string, Key>> = {
+  addr: 'server.addr',
+  mode: 'server.mode',
+  'api-key': 'server.api_key',
+  'allow-no-auth': 'server.allow_no_auth',
+  'mcp-enable': 'server.mcp_enable',
+  'data-dir': 'storage.data_dir',
+  'content-dsn': 'storage.content_dsn',
+  ...Object.fromEntries(SEAMS.map((seam) => [`${seam}-driver`, `storage.${seam}_driver`])),
+  'embedding-model': 'embedding.model',
+}
+
+/** A value and where it came from, for the message when it is bad. */
+export interface Given {
+  key: Key
+  value: unknown
+  from: string
+}
+
+/** An empty variable is as good as none: container files often leave them so. */
+export function fromEnvironment(env: Readonly<Record<string, string | undefined>>): Given[] {
+  return Object.entries(VARIABLES).flatMap(([name, [key, read]]) => {
+    const value = env[name]
+    return value === undefined || value === '' ? [] : [{ key, value: read(value), from: name }]
+  })
+}
+
+/** Flags by name without dashes; those that set no key are left to their command. */
+export function fromFlags(flags: Readonly<Record<string, unknown>>): Given[] {
+  return Object.entries(FLAGS).flatMap(([name, key]) => {
+    const value = flags[name]
+    return value === undefined ? [] : [{ key, value, from: `--${name}` }]
+  })
+}
