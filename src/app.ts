@@ -1,0 +1,177 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import { systemClock } from './base/clock.ts'
+import { errorText } from './base/errors.ts'
+import { createIdSource } from './base/ids.ts'
+import { createLogger } from './base/log.ts'
+import { packageRoot } from './base/package-root.ts'
+import { parseAddress } from './config/address.ts'
+import { maskPassword, type Store } from './config/dsn.ts'
+import { ConfigError } from './config/errors.ts'
+import { keyTag } from './config/key-file.ts'
+import type { Config } from './config/load.ts'
+import { bindsLoopback, checkStart } from './config/start-matrix.ts'
+import type { Database } from './database/database.ts'
+import { migrate, MigrationError } from './database/migrate.ts'
+import { openDatabase, type DatabaseAddress } from './database/open.ts'
+import { createListener } from './http/listener.ts'
+import { createEmbedder } from './memory/embedder/registry.ts'
+import { mountMemory } from './memory/routes/index.ts'
+import { LocalSearch } from './memory/search/local.ts'
+import { RemoteSearch } from './memory/search/remote.ts'
+import { SearchHost } from './memory/search/host.ts'
+import type { SeamDatabases } from './memory/seams.ts'
+import { MemoryService } from './memory/service.ts'
+import { createCellSource } from './memory/store/cell-source.ts'
+
+/** Cells that the indexes of one thread hold together, at most: some 1.5 GB of memory. */
+const INDEXED_CELLS = 1_200_000
+const SHUTDOWN_MS = 15_000
+
+export interface App {
+  /** Binds the configured address and gives the URL. */
+  listen(): Promise<string>
+  /** Lets running requests end, 15 s at most, then closes the stores. */
+  close(): Promise<void>
+}
+
+/** Puts the server together: configuration, databases, services, listener. @throws ConfigError when a store is unusable. */
+export async function createApp(config: Config): Promise<App> {
+  const warnings = checkStart(config)
+  const log = createLogger(config.telemetry.log_level, config.telemetry.log_format)
+  for (const warning of warnings) log.warn({}, warning)
+  const stores = await openStores(config)
+  const ids = createIdSource(systemClock)
+  const source = createCellSource(stores.databases.metadata, stores.databases.vector)
+  const index = new SearchHost(
+    source,
+    new LocalSearch(source, INDEXED_CELLS),
+    new RemoteSearch({
+      sourceModule: pathToFileURL(join(packageRoot, 'dist/cell-source.js')).href,
+      sourceOptions: { metadata: addressOf(config, config.stores.metadata), vector: addressOf(config, config.stores.vector) },
+      maxCells: INDEXED_CELLS,
+    }),
+  )
+  const service = new MemoryService({
+    databases: stores.databases,
+    index,
+    createEmbedder: (model) => createEmbedder(model, embedderSettings(config)),
+    settings: {
+      embedding: { model: config.embedding.model, inlineTimeoutMs: config.embedding.inline_timeout },
+      limits: config.limits,
+      versionRetentionDays: config.storage.version_retention_days,
+      rejectInactiveAgents: config.server.reject_inactive_agents,
+    },
+    clock: systemClock,
+    ids,
+    log,
+  })
+  const { server } = config
+  const listener = createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins: server.allowed_origins })
+  mountMemory(listener, service, {
+    multiTenant: server.mode === 'multi-tenant',
+    apiKey: config.apiKey,
+    apiKeyId: config.apiKey === undefined ? undefined : keyTag(config.apiKey),
+    guardLoopback: bindsLoopback(config) && !server.allow_no_auth,
+    allowedOrigins: server.allowed_origins,
+    timeoutMs: server.timeout,
+  })
+  return {
+    listen: async () => {
+      const url = await bind(listener, config)
+      service.start()
+      log.info({ url, ...(config.apiKey !== undefined && { api_key_tag: keyTag(config.apiKey) }) }, 'listening')
+      return url
+    },
+    close: async () => {
+      await within(SHUTDOWN_MS, listener.close())
+      await service.close()
+      await index.close()
+      await stores.close()
+    },
+  }
+}
+
+async function bind(listener: FastifyInstance, config: Config): Promise<string> {
+  const { addr } = config.server
+  const { host = '', port = 7777 } = parseAddress(addr) ?? {}
+  try {
+    return await listener.listen({ host: host === '' ? '::' : host, port })
+  } catch (error) {
+    throw new ConfigError('server.addr', `cannot listen on ${addr}: ${errorText(error)}`)
+  }
+}
+
+/** Resolves with the work, or when time is up. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  await Promise.race([work, new Promise((done) => (timer = setTimeout(done, ms)))])
+  clearTimeout(timer)
+}
+
+/** The databases of the memory service, each opened and migrated once, however many seams are in it. */
+export async function openStores(config: Config): Promise<{ databases: SeamDatabases; close(): Promise<void> }> {
+  const opened = new Map<string, Promise<Database>>()
+  const open = (seam: string, store: Store<string>): Promise<Database> => {
+    const known = opened.get(store.dsn) ?? openMigrated(config, seam, store)
+    opened.set(store.dsn, known)
+    return known
+  }
+  mkdirSync(config.storage.data_dir, { recursive: true, mode: 0o700 })
+  const { metadata, vector, graph, ledger, content } = config.stores
+  if (content) throw unavailable('content', content.driver)
+  if (vector.driver === 'pgvector') throw unavailable('vector', vector.driver)
+  if (ledger.driver === 'file') throw unavailable('ledger', ledger.driver)
+  return {
+    databases: {
+      metadata: await open('metadata', metadata),
+      vector: await open('vector', vector),
+      graph: graph && (await open('graph', graph)),
+      ledger: await open('ledger', ledger),
+    },
+    close: async () => {
+      for (const database of opened.values()) await (await database).close()
+    },
+  }
+}
+
+const unavailable = (seam: string, driver: string): ConfigError =>
+  new ConfigError(`storage.${seam}_driver`, `storage.${seam}_driver ${driver} is not part of this version`)
+
+const addressOf = (config: Config, store: Store<string>): DatabaseAddress => ({
+  dialect: store.driver === 'sqlite' ? 'sqlite' : 'postgres',
+  dsn: store.dsn,
+  synchronous: config.storage.sqlite_synchronous,
+})
+
+async function openMigrated(config: Config, seam: string, store: Store<string>): Promise<Database> {
+  const key = `storage.${seam}_dsn`
+  try {
+    const database = openDatabase(addressOf(config, store))
+    await migrate(database, 'memory', join(packageRoot, 'migrations/memory'), systemClock.now())
+    return database
+  } catch (error) {
+    if (error instanceof MigrationError) throw new ConfigError(key, `${maskPassword(store.dsn)}: ${error.message}`)
+    throw new ConfigError(key, `${key} ${maskPassword(store.dsn)} cannot be used: ${maskPassword(errorText(error))}`)
+  }
+}
+
+function embedderSettings({ embedding }: Config): Parameters<typeof createEmbedder>[1] {
+  const { openai, voyage, gemini } = embedding.providers
+  const settings = ({ api_key, base_url }: { api_key?: string | undefined; base_url?: string | undefined }) => ({
+    ...(api_key !== undefined && { apiKey: api_key }),
+    ...(base_url !== undefined && { baseUrl: base_url }),
+  })
+  return {
+    model: embedding.model,
+    ...settings(embedding),
+    providers: { openai: settings(openai), voyage: settings(voyage), gemini: settings(gemini) },
+    timeoutMs: embedding.timeout,
+    batchSize: embedding.batch_size,
+    queryPrefix: embedding.query_prefix,
+    documentPrefix: embedding.document_prefix,
+    ...(embedding.local_dir !== undefined && { localDir: embedding.local_dir }),
+  }
+}

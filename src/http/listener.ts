@@ -1,0 +1,112 @@
+import type { IncomingMessage } from 'node:http'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { IdSource } from '../base/ids.ts'
+import { isListed } from './origin.ts'
+
+export interface ListenerOptions {
+  log: FastifyBaseLogger
+  ids: IdSource
+  /** A request runs no longer (ms). */
+  timeoutMs: number
+  /** Empty: no CORS headers at all. */
+  allowedOrigins: readonly string[]
+}
+
+/** Larger bodies are refused by whoever reads them. Contract: memory.md 2.3. */
+export const BODY_MAX_BYTES = 8 * 1024 * 1024
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
+const CORS_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS'
+const CORS_HEADERS =
+  'Authorization, Mem-Agent-Id, Mem-Identity-Provider, Mem-Identity-Proof, X-Mem-Workspace, If-Match, Idempotency-Key, X-Request-ID, Content-Type'
+
+/** What arrived as a body: its bytes, or the fact that they were too many. */
+export type RawBody = Buffer | 'too large'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Monotonic ms at which the request began. */
+    startedAt: number
+  }
+}
+
+/**
+ * The one listener that all services mount their routes on: request ids, access log, CORS, raw bodies, limits of time.
+ * Guards, errors and the reading of bodies belong to the services.
+ */
+export function createListener(options: ListenerOptions): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: options.log,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: (request) => requestId(request, options.ids),
+    // `%40` and `%3A` equal `@` and `:` before routes are matched.
+    rewriteUrl: (request) => decodeMarks(request.url ?? '/'),
+    routerOptions: { maxParamLength: 8192, ignoreTrailingSlash: false },
+    requestTimeout: options.timeoutMs + HEADERS_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    return503OnClosing: false,
+    exposeHeadRoutes: true,
+  })
+  app.decorateRequest('startedAt', 0)
+  app.addHook('onRequest', async (request, reply) => {
+    request.startedAt = performance.now()
+    reply.header('X-Request-ID', request.id)
+    if (options.allowedOrigins.length > 0) {
+      reply.headers(corsHeaders(request, options.allowedOrigins))
+      if (request.method === 'OPTIONS') await reply.code(204).send()
+    }
+  })
+  app.addHook('onResponse', async (request, reply) => logAccess(request, reply.statusCode))
+  app.addHook('onRequestAbort', async (request) => logAccess(request, 499))
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, payload, done) => collect(payload, done))
+  return app
+}
+
+function requestId(request: IncomingMessage, ids: IdSource): string {
+  const sent = request.headers['x-request-id']
+  return typeof sent === 'string' && REQUEST_ID.test(sent) ? sent : ids('req_')
+}
+
+function decodeMarks(url: string): string {
+  const end = url.indexOf('?')
+  const path = end < 0 ? url : url.slice(0, end)
+  if (!path.includes('%')) return url
+  return path.replace(/%40/g, '@').replace(/%3a/gi, ':') + (end < 0 ? '' : url.slice(end))
+}
+
+function logAccess(request: FastifyRequest, status: number): void {
+  const path = request.originalUrl.split('?', 1)[0] ?? ''
+  const duration = Math.round((performance.now() - request.startedAt) * 1000) / 1000
+  const line = { method: request.method, path, status, duration_ms: duration, request_id: request.id }
+  request.server.log.info(line, 'request')
+}
+
+function corsHeaders(request: FastifyRequest, allowed: readonly string[]): Record<string, string> {
+  const { origin } = request.headers
+  return {
+    Vary: 'Origin',
+    ...(origin !== undefined &&
+      isListed(origin, allowed) && {
+        'Access-Control-Allow-Origin': origin,
+        'Access-Control-Allow-Methods': CORS_METHODS,
+        'Access-Control-Allow-Headers': CORS_HEADERS,
+        'Access-Control-Expose-Headers': 'X-Request-ID, ETag',
+        'Access-Control-Max-Age': '86400',
+      }),
+  }
+}
+
+/** Reads a body whole, or says that it is too large without keeping it. */
+function collect(payload: IncomingMessage, done: (error: Error | null, body?: RawBody) => void): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  payload.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size <= BODY_MAX_BYTES) chunks.push(chunk)
+    else chunks.length = 0
+  })
+  payload.on('end', () => done(null, size > BODY_MAX_BYTES ? 'too large' : Buffer.concat(chunks)))
+  payload.on('error', done)
+}

@@ -1,0 +1,13 @@
+/** Names that reach only this machine. */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.replace(/:\d+$/, '').toLowerCase()
+  return name === 'localhost' || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name)
+}
+
+/** An allow-list of origins: compared ignoring case, `*` lists all. */
+export const isListed = (origin: string, allowed: readonly string[]): boolean =>
+  allowed.some((entry) => entry === '*' || entry.toLowerCase() === origin.toLowerCase())
+
+/** Whether a page of this origin may ask: it is the server's own, by its Host header, or listed. */
+export const isTrustedOrigin = (origin: string, host: string, allowed: readonly string[]): boolean =>
+  isListed(origin, allowed) || origin.replace(/^https?:\/\//i, '').toLowerCase() === host.toLowerCase()

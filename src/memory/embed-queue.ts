@@ -1,0 +1,246 @@
+import type { Clock } from '../base/clock.ts'
+import { errorText } from '../base/errors.ts'
+import type { IdSource } from '../base/ids.ts'
+import type { AutoLink } from './auto-link.ts'
+import type { Caller } from './caller.ts'
+import type { Embedder } from './embedder/types.ts'
+import type { Embedding } from './embedding.ts'
+import { SYSTEM_AGENT } from './model.ts'
+import type { Mutation, Mutations } from './mutation.ts'
+import type { Logger } from './ports.ts'
+import type { Seams } from './seams.ts'
+import { countUnembedded, findCells, findCellsByNo, findVectors, insertVectors, markEmbedded } from './store/cells.ts'
+import { deleteJobs, leaseJobs, nextJobAt, rescheduleJobs, type EmbedJob } from './store/jobs.ts'
+import { findMemory, setEmbedded, takeAutoLink } from './store/memories.ts'
+import { findWorkspace } from './store/workspaces.ts'
+
+const BATCH = 64
+/** Longer than any provider call may take: a process that dies loses its jobs to the next one after this. */
+const LEASE_MS = 120_000
+/** Jobs that another process wrote are met at least this often. */
+const POLL_MS = 15_000
+const FAILURES_TOLD = 3
+const DELAY_MS = { first: 2000, most: 15 * 60_000 }
+
+/** Delay after the n-th failure: 2 s, 4 s, 8 s, … 15 min. */
+const delayAfter = (failures: number): number => Math.min(DELAY_MS.first * 2 ** (failures - 1), DELAY_MS.most)
+
+interface QueueParts {
+  seams: Seams
+  mutations: Mutations
+  embedding: Embedding
+  autoLink: AutoLink
+  clock: Clock
+  ids: IdSource
+  log: Logger
+}
+
+interface CellVector {
+  cellNo: number
+  vector: Float32Array
+}
+
+/**
+ * Gives Cells their vectors when the write could not: jobs are rows, written with the mutation, so a restart goes on
+ * with them. Contract: memory.md 6.3.
+ */
+export class EmbedQueue {
+  readonly #parts: QueueParts
+  readonly #abort = new AbortController()
+  #running: Promise<void> | undefined
+  #again = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(parts: QueueParts) {
+    this.#parts = parts
+  }
+
+  /** Looks for work now, and again whenever a job falls due. */
+  wake(): void {
+    if (this.#abort.signal.aborted) return
+    this.#again = true
+    this.#running ??= this.#work().finally(() => (this.#running = undefined))
+  }
+
+  /** Vectors that a write has, but that belong in another database: puts them there and marks their Cells. */
+  takeOver(workspaceId: string, model: string, vectors: readonly CellVector[]): void {
+    if (vectors.length > 0) void this.#complete(workspaceId, model, vectors).catch(this.#logFailure)
+    this.wake()
+  }
+
+  async close(): Promise<void> {
+    this.#abort.abort()
+    clearTimeout(this.#timer)
+    await this.#running
+  }
+
+  readonly #logFailure = (error: unknown): void => {
+    this.#parts.log.error({ reason: errorText(error) }, 'the embedding queue met a fault and goes on')
+  }
+
+  async #work(): Promise<void> {
+    clearTimeout(this.#timer)
+    try {
+      while (this.#again && !this.#abort.signal.aborted) {
+        this.#again = false
+        while (!this.#abort.signal.aborted && (await this.#turn())) this.#again = true
+      }
+    } catch (error) {
+      this.#logFailure(error)
+    }
+    await this.#sleep()
+  }
+
+  async #sleep(): Promise<void> {
+    if (this.#abort.signal.aborted) return
+    const next = await nextJobAt(this.#parts.seams.metadata).catch(() => undefined)
+    const wait = next === undefined ? POLL_MS : next - this.#parts.clock.now()
+    this.#timer = setTimeout(() => this.wake(), Math.min(Math.max(wait, 10), POLL_MS)).unref()
+  }
+
+  /** One batch of due jobs of one model. False when none was due. */
+  async #turn(): Promise<boolean> {
+    const { seams, clock } = this.#parts
+    const now = clock.now()
+    if (((await nextJobAt(seams.metadata)) ?? Infinity) > now) return false
+    const jobs = await seams.metadata.transaction((tx) => leaseJobs(tx, now, now + LEASE_MS, BATCH))
+    if (jobs.length === 0) return false
+    const cells = await findCellsByNo(seams.metadata, jobs.map((job) => job.cell_no))
+    const gone = jobs.filter((job) => !cells.has(job.cell_no)).map((job) => job.cell_no)
+    if (gone.length > 0) await seams.metadata.transaction((tx) => deleteJobs(tx, gone))
+    const waiting = jobs.flatMap((job) => {
+      const cell = cells.get(job.cell_no)
+      return cell ? [{ job, text: cell.text }] : []
+    })
+    await this.#embed(waiting)
+    return true
+  }
+
+  async #embed(waiting: readonly { job: EmbedJob; text: string }[]): Promise<void> {
+    const { embedding } = this.#parts
+    let rest = [...waiting]
+    try {
+      const embedder = embedding.embedder(waiting[0]?.job.model ?? '')
+      const texts = waiting.map(({ text }) => text)
+      for await (const batch of embedding.batches(embedder, texts, this.#abort.signal)) {
+        const vectors = new Map(batch)
+        const done = rest.filter(({ text }) => vectors.has(text))
+        rest = rest.filter(({ text }) => !vectors.has(text))
+        await this.#completeJobs(embedder.model, done, vectors)
+      }
+    } catch (error) {
+      if (this.#abort.signal.aborted) return
+      await this.#fail(rest.map(({ job }) => job), errorText(error))
+    }
+  }
+
+  async #completeJobs(
+    model: string,
+    done: readonly { job: EmbedJob; text: string }[],
+    vectors: ReadonlyMap<string, Float32Array>,
+  ): Promise<void> {
+    for (const [workspaceId, jobs] of byWorkspace(done.map(({ job }) => job))) {
+      const texts = new Map(done.map(({ job, text }) => [job.cell_no, text]))
+      const cellVectors = jobs.flatMap(({ cell_no: cellNo }) => {
+        const vector = vectors.get(texts.get(cellNo) ?? '')
+        return vector ? [{ cellNo, vector }] : []
+      })
+      await this.#complete(workspaceId, model, cellVectors)
+    }
+  }
+
+  async #complete(workspaceId: string, model: string, vectors: readonly CellVector[]): Promise<void> {
+    const { seams, mutations, embedding } = this.#parts
+    if (!seams.vectorShared) await seams.vector.transaction((tx) => insertVectors(tx, model, vectors))
+    const ready = await mutations.run(this.#system(), workspaceId, (mutation) =>
+      markVectors(mutation, seams, model, vectors),
+    )
+    for (const memoryId of ready) await this.#link(workspaceId, embedding.embedder(model), memoryId)
+  }
+
+  /** Auto-link of a Memory that the queue made ready. */
+  async #link(workspaceId: string, embedder: Embedder, memoryId: string): Promise<void> {
+    const { seams, mutations, autoLink } = this.#parts
+    const memory = await findMemory(seams.metadata, workspaceId, memoryId)
+    const workspace = await findWorkspace(seams.metadata, workspaceId)
+    if (memory?.auto_link_due !== 1 || !workspace || !autoLink.applies(workspace)) return
+    const cells = await findCells(seams.metadata, memoryId)
+    const vectors = await findVectors(seams.vector, embedder.model, cells.map((cell) => cell.cell_no))
+    const search = await autoLink.search(
+      workspace,
+      embedder,
+      cells.map((cell) => ({ seq: cell.seq, vector: vectors.get(cell.cell_no) })),
+      memoryId,
+    )
+    await mutations.run(this.#system(), workspaceId, async (mutation) => {
+      if (!(await takeAutoLink(mutation.tx, memoryId))) return
+      const links = await autoLink.admit(mutation, workspace, search)
+      await autoLink.write(mutation, workspaceId, memoryId, search, links)
+    })
+  }
+
+  async #fail(jobs: readonly EmbedJob[], reason: string): Promise<void> {
+    const { seams, clock, log, mutations } = this.#parts
+    log.warn({ cells: jobs.length, reason }, 'embedding failed and is tried again')
+    const now = clock.now()
+    const failed = jobs.map((job) => ({
+      ...job,
+      attempts: job.attempts + 1,
+      next_at: now + delayAfter(job.attempts + 1),
+    }))
+    await seams.metadata.transaction((tx) => rescheduleJobs(tx, failed))
+    const told = failed.filter((job) => job.attempts === FAILURES_TOLD)
+    for (const [workspaceId, group] of byWorkspace(told)) {
+      await mutations.run(this.#system(), workspaceId, async (mutation) => {
+        const cells = await findCellsByNo(mutation.tx, group.map((job) => job.cell_no))
+        for (const job of group) {
+          const cell = cells.get(job.cell_no)
+          if (!cell) continue
+          mutation.record('embed_failed', {
+            target: job.memory_id,
+            metadata: { cell_id: cell.cell_id, error: reason, attempts: job.attempts },
+          })
+        }
+      })
+    }
+  }
+
+  #system(): Caller {
+    return {
+      requestId: this.#parts.ids('req_'),
+      startedAt: performance.now(),
+      agentId: SYSTEM_AGENT,
+      signal: this.#abort.signal,
+    }
+  }
+}
+
+/** Marks what has a vector now, and gives the Memories that lack none any more. */
+async function markVectors(
+  mutation: Mutation,
+  seams: Seams,
+  model: string,
+  vectors: readonly CellVector[],
+): Promise<string[]> {
+  const { tx } = mutation
+  const cells = await findCellsByNo(tx, vectors.map(({ cellNo }) => cellNo))
+  const live = vectors.filter(({ cellNo }) => cells.has(cellNo))
+  const cellNos = live.map(({ cellNo }) => cellNo)
+  if (seams.vectorShared) await insertVectors(tx, model, live)
+  else await seams.deleteVectors(tx, vectors.map(({ cellNo }) => cellNo).filter((cellNo) => !cells.has(cellNo)))
+  await markEmbedded(tx, cellNos, model)
+  await deleteJobs(tx, cellNos)
+  const ready: string[] = []
+  for (const memoryId of new Set([...cells.values()].map((cell) => cell.memory_id))) {
+    const isReady = (await countUnembedded(tx, memoryId, model)) === 0
+    await setEmbedded(tx, memoryId, isReady ? model : null, mutation.changeSeq())
+    if (isReady) ready.push(memoryId)
+  }
+  return ready
+}
+
+function byWorkspace(jobs: readonly EmbedJob[]): Map<string, EmbedJob[]> {
+  const groups = new Map<string, EmbedJob[]>()
+  for (const job of jobs) groups.set(job.workspace_id, [...(groups.get(job.workspace_id) ?? []), job])
+  return groups
+}

@@ -1,0 +1,152 @@
+import { md5 } from '../base/hash.ts'
+import type { IdSource } from '../base/ids.ts'
+import type { AutoLink } from './auto-link.ts'
+import type { Caller } from './caller.ts'
+import { chunkingOf, planNew, storeCells } from './content.ts'
+import type { EmbedQueue } from './embed-queue.ts'
+import type { Embedding } from './embedding.ts'
+import { notFound } from './errors.ts'
+import type { Workspace } from './model.ts'
+import { elapsedMs, type Mutations } from './mutation.ts'
+import { refuseBeyond, type Limits } from './quota.ts'
+import type { ImprintRequest } from './requests.ts'
+import type { Seams } from './seams.ts'
+import { findCollection } from './store/collections.ts'
+import { countMemories, insertMemory } from './store/memories.ts'
+import { toJson } from './store/rows.ts'
+import { insertTags } from './store/tags.ts'
+import { insertVersion } from './store/versions.ts'
+
+export interface ImprintAnswer {
+  memory_id: string
+  watermark: string
+  content_md5: string
+  cells_created: number
+  recall_ready: boolean
+  auto_linked_edges?: number
+  written_by_agent_id: string
+  ledger_id: string
+  latency_ms: number
+}
+
+/** Creates a Memory with its Cells. Contract: memory.md 3.2, 7, 9.3. */
+export class Imprint {
+  readonly #seams: Seams
+  readonly #mutations: Mutations
+  readonly #ids: IdSource
+  readonly #embedding: Embedding
+  readonly #queue: EmbedQueue
+  readonly #autoLink: AutoLink
+  readonly #limits: Limits
+
+  constructor(parts: {
+    seams: Seams
+    mutations: Mutations
+    ids: IdSource
+    embedding: Embedding
+    queue: EmbedQueue
+    autoLink: AutoLink
+    limits: Limits
+  }) {
+    this.#seams = parts.seams
+    this.#mutations = parts.mutations
+    this.#ids = parts.ids
+    this.#embedding = parts.embedding
+    this.#queue = parts.queue
+    this.#autoLink = parts.autoLink
+    this.#limits = parts.limits
+  }
+
+  /** @throws invalid_input 400, not_found 404 (collection), quota_exceeded 429. */
+  async run(caller: Caller, workspace: Workspace, request: ImprintRequest): Promise<ImprintAnswer> {
+    const { id: workspaceId } = workspace
+    const { collection_id: collectionId, content } = request
+    if (collectionId !== undefined && !(await findCollection(this.#seams.metadata, workspaceId, collectionId))) {
+      throw notFound('collection', collectionId)
+    }
+    const plan = planNew(chunkingOf(workspace, request.chunker_id, request.chunker_config), content)
+    const embedder = this.#embedding.of(workspace)
+    const texts = plan.added.map(({ text }) => text)
+    const embedded = await this.#embedding.inline(embedder, texts, caller.signal)
+
+    const linked = request.auto_link !== false && this.#autoLink.applies(workspace)
+    const newCells = plan.added.map(({ seq, text }) => ({ seq, vector: embedded.vectors.get(text) }))
+    const search = linked ? await this.#autoLink.search(workspace, embedder, newCells) : undefined
+    const memoryId = this.#ids('mem_')
+    const watermark = this.#ids('wmk_')
+    const contentMd5 = md5(content)
+
+    return this.#mutations.run(caller, workspaceId, async (mutation) => {
+      const { tx, now } = mutation
+      if (collectionId !== undefined && !(await findCollection(tx, workspaceId, collectionId))) {
+        throw notFound('collection', collectionId)
+      }
+      await refuseBeyond(this.#limits, 'memories_per_workspace', () => countMemories(tx, workspaceId))
+      const owner = { workspaceId, memoryId, agentId: caller.agentId }
+      const { complete, pending } = await storeCells(
+        mutation,
+        this.#seams,
+        this.#ids,
+        owner,
+        plan.added,
+        embedder,
+        embedded,
+      )
+      const isReady = complete && texts.length > 0
+      await insertMemory(tx, {
+        memory_id: memoryId,
+        workspace_id: workspaceId,
+        collection_id: collectionId ?? null,
+        content_md5: contentMd5,
+        head_watermark: watermark,
+        created_watermark: watermark,
+        written_by_agent_id: caller.agentId,
+        last_modified_by_agent_id: caller.agentId,
+        chunker_id: request.chunker_id ?? null,
+        chunker_config: toJson(request.chunker_config),
+        cell_count: texts.length,
+        embedded_model: isReady ? embedder.model : null,
+        auto_link_due: Number(linked && !complete),
+        change_seq: mutation.changeSeq(),
+        created_at: now,
+        updated_at: now,
+        forgotten_at: null,
+      })
+      await insertVersion(tx, {
+        watermark,
+        memory_id: memoryId,
+        version_no: 1,
+        op: 'imprint',
+        agent_id: caller.agentId,
+        content_md5_before: null,
+        content_md5_after: contentMd5,
+        content,
+        created_at: now,
+      })
+      if (request.tags) await insertTags(tx, workspaceId, memoryId, request.tags)
+      const links = complete ? await this.#autoLink.admit(mutation, workspace, search) : []
+      const ledgerId = mutation.record('imprint', {
+        target: memoryId,
+        after: watermark,
+        metadata: {
+          cells_created: texts.length,
+          cells_re_embedded: texts.length,
+          ...(links.length > 0 && { auto_link_edges: links.length }),
+        },
+      })
+      await this.#autoLink.write(mutation, workspaceId, memoryId, complete ? search : undefined, links)
+      mutation.afterCommit(() => this.#queue.takeOver(workspaceId, embedder.model, pending))
+      return {
+        memory_id: memoryId,
+        watermark,
+        content_md5: contentMd5,
+        cells_created: texts.length,
+        recall_ready: isReady,
+        ...(links.length > 0 && { auto_linked_edges: links.length }),
+        written_by_agent_id: caller.agentId,
+        ledger_id: ledgerId,
+        latency_ms: elapsedMs(caller),
+      }
+    })
+  }
+}

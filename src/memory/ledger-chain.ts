@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import { canonicalJson } from '../base/canonical-json.ts'
+import { toTimestamp } from '../base/clock.ts'
+import { sha256 } from '../base/hash.ts'
+import type { LedgerRow } from './store/ledger.ts'
+
+/** An entry before it takes its place in the chain. */
+export type UnchainedEntry = Omit<
+  LedgerRow,
+  'seq' | 'prev_hash' | 'entry_hash' | 'pii_digest' | 'salt' | 'redacted_fields'
+>
+
+/** Gives an entry its place after `prev`. Contract: memory.md 9.4. */
+export function chainEntry(entry: UnchainedEntry, prev: { seq: number; headHash: string }): LedgerRow {
+  const salt = randomBytes(16)
+  const row: LedgerRow = {
+    ...entry,
+    seq: prev.seq + 1,
+    prev_hash: prev.headHash,
+    redacted_fields: null,
+    salt,
+    pii_digest: piiDigest(entry, salt),
+    entry_hash: '',
+  }
+  row.entry_hash = entryHash(row)
+  return row
+}
+
+/**
+ * SHA-256 over the canonical JSON of what an entry can never lose. Personal data enters as a salted digest, so that
+ * redaction deletes it with its salt and nothing can be guessed back.
+ */
+export const entryHash = (row: LedgerRow): string =>
+  sha256(
+    canonicalJson({
+      agent_id: row.agent_id,
+      api_key_id: row.api_key_id ?? undefined,
+      latency_ms: row.latency_ms,
+      ledger_id: row.ledger_id,
+      op: row.op,
+      pii_digest: row.pii_digest,
+      prev_hash: row.prev_hash,
+      redact_audit: row.redact_audit === 1 ? true : undefined,
+      request_id: row.request_id,
+      seq: row.seq,
+      target: row.target ?? undefined,
+      ts: toTimestamp(row.ts),
+      user_id: row.user_id ?? undefined,
+      watermark_after: row.watermark_after ?? undefined,
+      watermark_before: row.watermark_before ?? undefined,
+      workspace_id: row.workspace_id,
+    }),
+  )
+
+/** `metadata` is digested as the canonical JSON it stands for, however it was stored. */
+export const piiDigest = (row: Pick<LedgerRow, 'metadata' | 'ip' | 'user_agent'>, salt: Uint8Array): string =>
+  sha256(
+    Buffer.concat([
+      salt,
+      Buffer.from(
+        canonicalJson({
+          metadata: row.metadata === null ? undefined : (JSON.parse(row.metadata) as unknown),
+          ip: row.ip ?? undefined,
+          user_agent: row.user_agent ?? undefined,
+        }),
+      ),
+    ]),
+  )

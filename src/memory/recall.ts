@@ -1,0 +1,228 @@
+import { parseTimestamp } from '../base/clock.ts'
+import { errorText } from '../base/errors.ts'
+import type { Caller } from './caller.ts'
+import type { Embedder } from './embedder/types.ts'
+import type { Embedding } from './embedding.ts'
+import { invalidInput } from './errors.ts'
+import { passes } from './filter.ts'
+import { expand, type GraphHit } from './graph-expansion.ts'
+import type { RecallAnswer, RecallHit, Workspace } from './model.ts'
+import { elapsedMs } from './mutation.ts'
+import type { Logger, SearchIndex } from './ports.ts'
+import type { RecallFilters, RecallRequest } from './requests.ts'
+import type { SearchAnswer, SearchFilter, SearchHit, SearchQuery, VectorSignal } from './search/types.ts'
+import type { Seams } from './seams.ts'
+import { findCellsByNo, findFirstCells } from './store/cells.ts'
+import { findMemories, hasUnembedded, type MemoryRow, type Tags } from './store/memories.ts'
+import { optional } from './store/rows.ts'
+import { findTagged, findTags } from './store/tags.ts'
+import { findContents } from './store/versions.ts'
+import type { Graph } from './walk.ts'
+
+const K_DEFAULT = 5
+const K_MAX = 100
+const VECTOR_UNAVAILABLE = 'vector_unavailable'
+const HASH_MODEL = 'hash:default'
+
+/** Finds Memories by a query. Contract: memory.md 4. */
+export class Recall {
+  readonly #seams: Seams
+  readonly #index: SearchIndex
+  readonly #embedding: Embedding
+  readonly #graph: Graph
+  readonly #log: Logger
+
+  constructor(parts: { seams: Seams; index: SearchIndex; embedding: Embedding; graph: Graph; log: Logger }) {
+    this.#seams = parts.seams
+    this.#index = parts.index
+    this.#embedding = parts.embedding
+    this.#graph = parts.graph
+    this.#log = parts.log
+  }
+
+  /** @throws invalid_input 400, graph_traverse_depth_exceeded 400. */
+  async run(caller: Caller, workspace: Workspace, request: RecallRequest): Promise<RecallAnswer> {
+    const { mode, graph_expansion: expansion } = request
+    if (mode === 'lookup' && !request.memory_ids) throw invalidInput('mode lookup needs memory_ids', 'memory_ids')
+    if (mode !== 'lookup' && request.query.trim() === '') throw invalidInput('query must not be blank', 'query')
+    if (expansion && this.#graph.isAvailable) this.#graph.refuseDepth(expansion.depth)
+    const filter = await this.#filter(workspace.id, request.filters)
+    const embedder = this.#embedding.of(workspace)
+    const found =
+      mode === 'lookup'
+        ? await this.#lookup(workspace.id, request.memory_ids ?? [], filter)
+        : await this.#search(caller, workspace, embedder, request, filter)
+    const seeds = found.results.map((hit) => ({ memoryId: hit.memory_id, score: hit.score }))
+    const graph = expansion && (await expand(this.#graph, workspace.id, seeds, expansion, filter))
+    const neighbors = graph && expansion.include_neighbors_in_response ? await this.#graphHits(graph.hits) : []
+    return {
+      results: neighbors.length > 0 ? [...found.results, ...neighbors].sort(byScore) : found.results,
+      total_candidates_scanned: found.scanned,
+      ...optional('graph_nodes_expanded', graph?.expanded),
+      latency_ms: elapsedMs(caller),
+      embedding_pending: await hasUnembedded(this.#seams.metadata, workspace.id, embedder.model),
+      ...(found.warnings.length > 0 && { warnings: found.warnings }),
+    }
+  }
+
+  async #search(
+    caller: Caller,
+    workspace: Workspace,
+    embedder: Embedder,
+    request: RecallRequest,
+    filter: SearchFilter,
+  ): Promise<Found> {
+    const { mode } = request
+    if (mode === 'lookup') throw new Error('lookup does not search')
+    const vector = mode === 'keyword' ? null : await this.#vectorSignal(embedder, request.query, caller.signal)
+    const warnings = vector === null && mode !== 'keyword' ? [VECTOR_UNAVAILABLE] : []
+    if (vector === null && mode === 'vector') return { results: [], scanned: 0, warnings }
+    const query: SearchQuery = {
+      text: request.query,
+      mode,
+      vector,
+      k: request.k === undefined || request.k <= 0 ? K_DEFAULT : Math.min(request.k, K_MAX),
+      ...weightsOf(request.weights),
+      fusionWeight: embedder.fusionWeight,
+      filter,
+      includeCells: request.include_cells,
+    }
+    const answer = await this.#index.search(workspace.id, embedder.model, query, caller.signal)
+    return { results: await this.#hits(workspace.id, answer), scanned: answer.scanned, warnings }
+  }
+
+  /** Null when the provider does not answer: recall goes on without vectors. */
+  async #vectorSignal(embedder: Embedder, text: string, signal: AbortSignal): Promise<VectorSignal> {
+    if (embedder.model === HASH_MODEL) return 'hash'
+    try {
+      return await this.#embedding.query(embedder, text, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#log.warn({ model: embedder.model, reason: errorText(error) }, 'the query could not be embedded')
+      return null
+    }
+  }
+
+  /** Tag filters become sets of Memories; each further key narrows the set. */
+  async #filter(workspaceId: string, filters: RecallFilters = {}): Promise<SearchFilter> {
+    const { collection_id, agent_id, agent_id_in, agent_id_not_in, ts_after, ts_before } = filters
+    const writers = agent_id === undefined ? agent_id_in : [agent_id].filter((id) => agent_id_in?.includes(id) ?? true)
+    return {
+      ...optional('collectionId', collection_id),
+      ...optional('agentIn', writers && new Set(writers)),
+      ...optional('agentNotIn', agent_id_not_in && new Set(agent_id_not_in)),
+      ...optional('after', timeOf(ts_after, 'filters.ts_after')),
+      ...optional('before', timeOf(ts_before, 'filters.ts_before')),
+      ...optional('memoryIds', filters.tags && (await this.#tagged(workspaceId, filters.tags))),
+    }
+  }
+
+  async #tagged(workspaceId: string, tags: NonNullable<RecallFilters['tags']>): Promise<Set<string> | undefined> {
+    let ids: Set<string> | undefined
+    for (const [key, accepted] of Object.entries(tags)) {
+      const values = typeof accepted === 'string' ? [accepted] : accepted
+      const tagged = await findTagged(this.#seams.metadata, workspaceId, key, values)
+      ids = ids ? new Set([...ids].filter((id) => tagged.has(id))) : tagged
+    }
+    return ids
+  }
+
+  async #lookup(workspaceId: string, ids: readonly string[], filter: SearchFilter): Promise<Found> {
+    return this.#seams.metadata.snapshot(async (view) => {
+      const memories = await findMemories(view, workspaceId, ids)
+      const rows = [...new Set(ids)].flatMap((id) => memories.get(id) ?? []).filter((row) => passes(row, filter))
+      const contents = await findContents(view, rows.map((row) => row.head_watermark))
+      const tags = await findTags(view, rows.map((row) => row.memory_id))
+      const results = rows.map((row) => ({
+        ...hitOf(row, tags.get(row.memory_id), 0, contents.get(row.head_watermark) ?? ''),
+        via: 'seed' as const,
+      }))
+      return { results, scanned: results.length, warnings: [] }
+    })
+  }
+
+  /** The hits with their texts. One that was forgotten since the search is left out. */
+  async #hits(workspaceId: string, { hits }: SearchAnswer): Promise<RecallHit[]> {
+    const ids = hits.map((hit) => hit.memoryId)
+    const cellNos = hits.flatMap((hit) => [hit.cellNo, ...(hit.cells ?? []).map((cell) => cell.cellNo)])
+    return this.#seams.metadata.snapshot(async (view) => {
+      const memories = await findMemories(view, workspaceId, ids)
+      const cells = await findCellsByNo(view, cellNos)
+      const tags = await findTags(view, ids)
+      return hits.flatMap((hit) => {
+        const row = memories.get(hit.memoryId)
+        const cell = cells.get(hit.cellNo)
+        if (!row || !cell) return []
+        return [
+          {
+            ...hitOf(row, tags.get(row.memory_id), hit.score, cell.text),
+            cell_id: cell.cell_id,
+            ...optional('vector_score', hit.vectorScore),
+            ...optional('keyword_score', hit.keywordScore),
+            via: 'seed' as const,
+            ...(hit.cells && { cells: scoredCells(hit.cells, cells) }),
+          },
+        ]
+      })
+    })
+  }
+
+  async #graphHits(hits: readonly GraphHit[]): Promise<RecallHit[]> {
+    const ids = hits.map(({ step }) => step.memory.memory_id)
+    const tags = await findTags(this.#seams.metadata, ids)
+    const cells = await findFirstCells(this.#seams.metadata, ids)
+    return hits.map(({ step, score, layer }) => {
+      const cell = cells.get(step.memory.memory_id)
+      return {
+        ...hitOf(step.memory, tags.get(step.memory.memory_id), score, cell?.text ?? ''),
+        ...optional('cell_id', cell?.cell_id),
+        via: 'graph' as const,
+        graph_provenance: {
+          from_memory_id: step.from,
+          edge_id: step.edge.edge_id,
+          edge_type: step.edge.edge_type,
+          layer,
+        },
+      }
+    })
+  }
+}
+
+interface Found {
+  results: RecallHit[]
+  scanned: number
+  warnings: string[]
+}
+
+const hitOf = (row: MemoryRow, tags: Tags | undefined, score: number, text: string) => ({
+  memory_id: row.memory_id,
+  score,
+  text,
+  ...optional('tags', tags),
+  watermark: row.head_watermark,
+  written_by_agent_id: row.written_by_agent_id,
+})
+
+const scoredCells = (
+  scored: NonNullable<SearchHit['cells']>,
+  cells: Awaited<ReturnType<typeof findCellsByNo>>,
+): NonNullable<RecallHit['cells']> =>
+  scored.flatMap(({ cellNo, score }) => {
+    const cell = cells.get(cellNo)
+    return cell ? [{ cell_id: cell.cell_id, seq: cell.seq, text: cell.text, score }] : []
+  })
+
+const byScore = (a: RecallHit, b: RecallHit): number => b.score - a.score || (a.memory_id < b.memory_id ? -1 : 1)
+
+/** Both 0 is as absent: the default fusion. */
+function weightsOf(weights: RecallRequest['weights']): Pick<SearchQuery, 'weights'> {
+  const { vector = 0, keyword = 0 } = weights ?? {}
+  return vector === 0 && keyword === 0 ? {} : { weights: { vector, keyword } }
+}
+
+function timeOf(text: string | undefined, field: string): number | undefined {
+  if (text === undefined) return undefined
+  const ms = parseTimestamp(text)
+  if (ms === undefined) throw invalidInput(`${field} is not an ISO 8601 time`, field)
+  return ms
+}

@@ -1,0 +1,141 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { CodedError } from '../../base/errors.ts'
+import { secretEquals } from '../../base/hash.ts'
+import { version } from '../../base/version.ts'
+import { isLoopbackHost, isTrustedOrigin } from '../../http/origin.ts'
+import { MEMORY_ERRORS, MemoryError } from '../errors.ts'
+import type { MemoryService } from '../service.ts'
+import { graphRoutes } from './graph.ts'
+import { ledgerRoutes } from './ledger.ts'
+import { memoryRoutes } from './memories.ts'
+import { serve, type PipelineSettings } from './pipeline.ts'
+import { recallRoutes } from './recall.ts'
+import type { Route } from './route.ts'
+import { workspaceRoutes } from './workspaces.ts'
+
+export interface MemoryHttpSettings extends PipelineSettings {
+  apiKey: string | undefined
+  /** Without a key and bound to loopback: a foreign Host or Origin is refused. */
+  guardLoopback: boolean
+  allowedOrigins: readonly string[]
+}
+
+/** Prefixes whose services have guards of their own. */
+const FOREIGN = /^\/(?:ui|api\/v1|rest\/v1|metrics\/ai-gateway)(?:\/|$|\?)/
+
+/** Mounts the memory service: guard, routes, errors, and the answers for what is no route. */
+export function mountMemory(app: FastifyInstance, service: MemoryService, settings: MemoryHttpSettings): void {
+  app.addHook('onRequest', async (request) => {
+    if (!FOREIGN.test(request.url)) guard(request, settings)
+  })
+  app.setErrorHandler(answerError)
+  app.setNotFoundHandler((request, reply) => {
+    answerError(new MemoryError('not_found', `${request.method} ${pathOf(request)} is not a path of this server`, {
+      resource: 'path',
+      id: pathOf(request),
+    }), request, reply)
+  })
+  const routes = [
+    ...workspaceRoutes(service),
+    ...memoryRoutes(service),
+    ...graphRoutes(service),
+    ...recallRoutes(service),
+    ...ledgerRoutes(service),
+  ]
+  for (const route of routes) {
+    app.route({
+      method: route.method,
+      url: `/v1${route.path}`,
+      handler: (request, reply) => serve(service, settings, route, request, reply),
+    })
+  }
+  mountHealth(app, service)
+  refuseOtherMethods(app, [...routes.map((route) => ({ ...route, path: `/v1${route.path}` })), ...HEALTH])
+}
+
+const HEALTH = [
+  { method: 'GET', path: '/healthz' },
+  { method: 'GET', path: '/readyz' },
+] as const
+
+/** memory.md 3.7. */
+function mountHealth(app: FastifyInstance, service: MemoryService): void {
+  app.get('/healthz', async () => ({ ok: true, status: 'live', version }))
+  app.get('/readyz', async (_request, reply) => {
+    const readiness = await service.health.readiness()
+    return reply.code(readiness.ok ? 200 : 503).send(readiness)
+  })
+}
+
+/** Every path answers 405 with `Allow` to the methods it does not have. */
+function refuseOtherMethods(app: FastifyInstance, routes: readonly Pick<Route, 'method' | 'path'>[]): void {
+  const byPath = new Map<string, Set<string>>()
+  for (const { method, path } of routes) {
+    const methods = byPath.get(path) ?? new Set()
+    byPath.set(path, methods.add(method))
+    if (method === 'GET') methods.add('HEAD')
+  }
+  for (const [url, allowed] of byPath) {
+    const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.has(method))
+    const allow = [...allowed].join(', ')
+    app.route({
+      method: others,
+      url,
+      handler: (request, reply) => {
+        reply.header('Allow', allow)
+        throw new MemoryError('method_not_allowed', `${request.method} is not a method of this path: use ${allow}`)
+      },
+    })
+  }
+}
+
+/** @throws unauthorized 401. Contract: memory.md 2.2, 2.7. */
+function guard(request: FastifyRequest, settings: MemoryHttpSettings): void {
+  const { apiKey } = settings
+  if (apiKey === undefined) {
+    if (settings.guardLoopback) guardLoopback(request, settings.allowedOrigins)
+    return
+  }
+  const sent = request.headers.authorization
+  if (sent === undefined) throw new MemoryError('unauthorized', 'the header Authorization: Bearer <key> is required')
+  const [, token] = /^Bearer +(\S+) *$/i.exec(sent) ?? []
+  if (token === undefined || !secretEquals(token, apiKey)) {
+    throw new MemoryError('unauthorized', 'the API key is not valid')
+  }
+}
+
+/** A page of another site in the user's browser must not reach a server without a key. */
+function guardLoopback(request: FastifyRequest, allowed: readonly string[]): void {
+  const { host = '', origin, upgrade } = request.headers
+  if (!isLoopbackHost(host)) {
+    throw new MemoryError('unauthorized', 'without an API key this server answers only to a loopback Host')
+  }
+  const changes = (request.method !== 'GET' && request.method !== 'HEAD') || upgrade !== undefined
+  if (changes && origin !== undefined && !isTrustedOrigin(origin, host, allowed)) {
+    throw new MemoryError('unauthorized', 'without an API key this server refuses requests from other origins')
+  }
+}
+
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const known = toMemoryError(error)
+  if (MEMORY_ERRORS[known.code] >= 500 && known !== error) {
+    request.log.error({ err: error, request_id: request.id }, 'a request failed')
+  }
+  reply
+    .code(MEMORY_ERRORS[known.code])
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ error_code: known.code, message: known.message, details: known.details }))
+}
+
+/** A refusal of ours, one of the framework's (bad request line, bad length), or a fault whose text never leaves. */
+function toMemoryError(error: unknown): MemoryError {
+  if (error instanceof MemoryError) return error
+  if (error instanceof CodedError) return new MemoryError('internal_error', 'the server met a fault')
+  const status: unknown = error instanceof Error ? Reflect.get(error, 'statusCode') : undefined
+  if (typeof status === 'number' && status >= 400 && status < 500 && error instanceof Error) {
+    return new MemoryError('invalid_input', error.message)
+  }
+  return new MemoryError('internal_error', 'the server met a fault; it is in the log under this request id')
+}
+
+const pathOf = (request: FastifyRequest): string => request.originalUrl.split('?', 1)[0] ?? ''

@@ -1,0 +1,89 @@
+import type { z } from 'zod'
+import type { Caller } from '../caller.ts'
+import { invalidInput } from '../errors.ts'
+import type { Workspace } from '../model.ts'
+
+/** A request that has passed the checks of its route. */
+export interface RouteRequest {
+  caller: Caller
+  /** The workspace of the path, or in multi-tenant mode of `X-Mem-Workspace`; only on routes inside one. */
+  workspace: Workspace
+  param(name: string): string
+  query(name: string): string | undefined
+  /** The expected watermark of `If-Match`. */
+  ifMatch: string | undefined
+  /** The agent the request names, if any. */
+  namedAgent: string | undefined
+  /** The workspace that `X-Mem-Workspace` names, in multi-tenant mode. */
+  tenant: string | undefined
+}
+
+interface RouteFacts {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Below `/v1`; `:name` is a parameter. */
+  path: string
+  /** `required`: Mem-Agent-Id or 400; `optional`: verified when named; absent: not read. */
+  agent?: 'required' | 'optional'
+  /** Answers 501 without a graph store. */
+  graph?: true
+  status?: 201 | 204
+  /** Honours Idempotency-Key. */
+  idempotent?: true
+  /** The key of the answer that holds the watermark for the ETag. */
+  etag?: 'watermark' | 'head_watermark'
+}
+
+/** A route as data; the pipeline does its checks in the order of memory.md 2.1. */
+export interface Route extends RouteFacts {
+  readsBody: boolean
+  handle: (request: RouteRequest, body: unknown) => Promise<unknown>
+}
+
+export const route = (facts: RouteFacts, handle: (request: RouteRequest) => Promise<unknown>): Route => ({
+  ...facts,
+  readsBody: false,
+  handle,
+})
+
+/** A route that reads a body by a schema. */
+export const bodyRoute = <Body>(
+  facts: RouteFacts,
+  body: z.ZodType<Body>,
+  handle: (request: RouteRequest, body: Body) => Promise<unknown>,
+): Route => ({
+  ...facts,
+  readsBody: true,
+  handle: async (request, raw) => handle(request, parseWith(body, raw)),
+})
+
+/** @throws invalid_input 400 that names the field at fault. */
+export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]
+  if (issue?.code === 'unrecognized_keys') {
+    const field = [...issue.path, issue.keys[0] ?? ''].join('.')
+    throw invalidInput(`${field} is not a known field`, field)
+  }
+  const field = issue?.path.join('.') ?? ''
+  throw invalidInput(`${field} ${explain(issue, value)}`, field)
+}
+
+/** Our own messages read on from the field's name; the library's are made to. */
+function explain(issue: z.core.$ZodIssue | undefined, value: unknown): string {
+  if (!issue) return 'is not valid'
+  if (issue.code === 'custom') return issue.message
+  if (issue.code === 'invalid_type') {
+    const given = issue.path.reduce<unknown>((at, key) => (isIndexable(at) ? Reflect.get(at, key) : undefined), value)
+    return given === undefined ? 'is required' : `must be ${article(issue.expected)}`
+  }
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
+  return issue.message.startsWith('must') || issue.message.startsWith('has') ? issue.message : `is not valid: ${issue.message}`
+}
+
+const isIndexable = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+const article = (type: string): string => {
+  const name = type === 'record' ? 'object' : type === 'int' ? 'integer' : type
+  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
+}

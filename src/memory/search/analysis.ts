@@ -1,0 +1,53 @@
+import { stem } from './stemmer.ts'
+import { STOP_WORDS } from './stop-words.ts'
+
+/**
+ * The words of a text in any script: compatibility forms unified, marks stripped, lower-case; everything but letters and
+ * digits separates. A run of a script written without spaces is cut into overlapping pairs of characters.
+ */
+export function words(text: string): string[] {
+  return runs(text).flatMap((run) => (UNSPACED.test(run) ? pairs(run) : run))
+}
+
+/** The stems a Cell is found by, repetitions included; stop words too, for a query may consist of nothing else. */
+export function documentTerms(text: string): string[] {
+  return runs(text).flatMap((run) => (UNSPACED.test(run) && run.length > 1 ? [...pairs(run), ...run] : stem(run)))
+}
+
+/** The stems to search for: stop words only where there is nothing else. */
+export function queryTerms(text: string): string[] {
+  return contentWords(words(text)).map(stem)
+}
+
+/** Without stop words, unless nothing would be left. */
+export function contentWords(all: readonly string[]): readonly string[] {
+  const content = all.filter((word) => !STOP_WORDS.has(word))
+  return content.length > 0 ? content : all
+}
+
+/** Identifiers split where their case changes: `getUserById` gives `get User By Id`. */
+export function splitIdentifiers(text: string): string {
+  return text.replace(CASE_CHANGE, ' ')
+}
+
+const CASE_CHANGE = /(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu
+const SCRIPTS = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
+const UNSPACED_SET = SCRIPTS.map((name) => `\\p{Script=${name}}`).join('')
+const UNSPACED = new RegExp(`[${UNSPACED_SET}]`, 'u')
+const RUN = new RegExp(`[${UNSPACED_SET}]+|(?:(?![${UNSPACED_SET}])[\\p{L}\\p{N}])+`, 'gu')
+const ASCII_RUN = /[a-z0-9]+/g
+// eslint-disable-next-line no-control-regex
+const ASCII = /^[\0-\x7f]*$/
+
+/** NFC at the end puts Korean syllables together again. */
+function runs(text: string): string[] {
+  if (ASCII.test(text)) return text.toLowerCase().match(ASCII_RUN) ?? []
+  return text.normalize('NFKD').replace(/\p{M}/gu, '').normalize('NFC').toLowerCase().match(RUN) ?? []
+}
+
+/** A single character stays as it is. */
+function pairs(run: string): string[] {
+  const characters = [...run]
+  if (characters.length === 1) return characters
+  return characters.slice(1).map((character, i) => `${characters[i] ?? ''}${character}`)
+}

@@ -1,0 +1,182 @@
+import type { CellDocument, SearchFilter } from './types.ts'
+
+export interface CellEntry {
+  readonly cellNo: number
+  /** Where the Cell stands in the arrays of the index. */
+  readonly slot: number
+  readonly memory: MemoryEntry
+  seq: number
+}
+
+export interface MemoryEntry {
+  readonly id: string
+  /** Small and dense: an index for arrays over Memories. */
+  readonly number: number
+  readonly agentId: string
+  readonly createdAt: number
+  /** All Memories of its collection (or of none), in the order they were written. */
+  readonly stream: MemoryEntry[]
+  /** In `seq` order. */
+  readonly cells: CellEntry[]
+}
+
+/** Which Cells a workspace has, to which Memory each belongs, and which Memories were written before and after it. */
+export class CellTable {
+  readonly #cells = new Map<number, CellEntry>()
+  readonly #memories = new Map<string, MemoryEntry>()
+  readonly #streams = new Map<string | null, MemoryEntry[]>()
+  readonly #slots = new Numbers<CellEntry>()
+  readonly #numbers = new Numbers<MemoryEntry>()
+  #memoryAt = new Int32Array(64)
+
+  /** Cells held. */
+  get size(): number {
+    return this.#cells.size
+  }
+
+  /** Slots ever used: the length of an array by slot. */
+  get slots(): number {
+    return this.#slots.end
+  }
+
+  /** The same for arrays by Memory number. */
+  get numbers(): number {
+    return this.#numbers.end
+  }
+
+  /** By slot: the number of its Memory. Free slots hold anything. */
+  get memoryAt(): Int32Array {
+    return this.#memoryAt
+  }
+
+  cell(cellNo: number): CellEntry | undefined {
+    return this.#cells.get(cellNo)
+  }
+
+  memory(memoryId: string): MemoryEntry | undefined {
+    return this.#memories.get(memoryId)
+  }
+
+  /** @throws TypeError when the slot is free */
+  at(slot: number): CellEntry {
+    return this.#slots.at(slot)
+  }
+
+  /** @throws TypeError when the number is free */
+  memoryNumbered(number: number): MemoryEntry {
+    return this.#numbers.at(number)
+  }
+
+  add(cell: CellDocument): CellEntry {
+    const memory = this.#memories.get(cell.memoryId) ?? this.#addMemory(cell)
+    const { cellNo, seq } = cell
+    const entry = this.#slots.take((slot) => ({ cellNo, slot, memory, seq }))
+    if (entry.slot >= this.#memoryAt.length) {
+      const grown = new Int32Array(Math.ceil(entry.slot * 1.5))
+      grown.set(this.#memoryAt)
+      this.#memoryAt = grown
+    }
+    this.#memoryAt[entry.slot] = memory.number
+    this.#cells.set(cellNo, entry)
+    const last = memory.cells.at(-1)
+    memory.cells.push(entry)
+    if (last && last.seq > seq) memory.cells.sort(bySeq)
+    return entry
+  }
+
+  move(cell: CellEntry, seq: number): void {
+    cell.seq = seq
+    cell.memory.cells.sort(bySeq)
+  }
+
+  remove(cell: CellEntry): void {
+    const { memory } = cell
+    this.#cells.delete(cell.cellNo)
+    this.#slots.free(cell.slot)
+    memory.cells.splice(memory.cells.indexOf(cell), 1)
+    if (memory.cells.length > 0) return
+    this.#memories.delete(memory.id)
+    this.#numbers.free(memory.number)
+    memory.stream.splice(position(memory), 1)
+  }
+
+  /** 1 at each slot whose Memory passes; absent = all pass. */
+  mask(filter: SearchFilter | undefined): Uint8Array | undefined {
+    if (!filter || Object.keys(filter).length === 0) return undefined
+    const mask = new Uint8Array(this.slots)
+    for (const memory of this.#narrowed(filter)) {
+      if (passes(memory, filter)) for (const { slot } of memory.cells) mask[slot] = 1
+    }
+    return mask
+  }
+
+  /** The fewest Memories that hold all that can pass. */
+  *#narrowed(filter: SearchFilter): Generator<MemoryEntry> {
+    const stream = filter.collectionId === undefined ? undefined : (this.#streams.get(filter.collectionId) ?? [])
+    if (!filter.memoryIds) return yield* stream ?? this.#memories.values()
+    for (const id of filter.memoryIds) {
+      const memory = this.#memories.get(id)
+      if (memory && (!stream || memory.stream === stream)) yield memory
+    }
+  }
+
+  #addMemory({ memoryId: id, collectionId, agentId, createdAt }: CellDocument): MemoryEntry {
+    let stream = this.#streams.get(collectionId)
+    if (!stream) this.#streams.set(collectionId, (stream = []))
+    const home = stream
+    const memory = this.#numbers.take((number) => ({ id, number, agentId, createdAt, stream: home, cells: [] }))
+    this.#memories.set(id, memory)
+    stream.splice(position(memory), 0, memory)
+    return memory
+  }
+}
+
+/** Where the Memory stands, or would stand, in its stream. */
+export function position({ stream, createdAt, id }: MemoryEntry): number {
+  let low = 0
+  let high = stream.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const other = stream[middle]
+    if (other && (other.createdAt < createdAt || (other.createdAt === createdAt && other.id < id))) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+const bySeq = (a: CellEntry, b: CellEntry): number => a.seq - b.seq
+
+function passes({ agentId, createdAt }: MemoryEntry, filter: SearchFilter): boolean {
+  return (
+    (!filter.agentIn || filter.agentIn.has(agentId)) &&
+    !filter.agentNotIn?.has(agentId) &&
+    createdAt >= (filter.after ?? -Infinity) &&
+    createdAt < (filter.before ?? Infinity)
+  )
+}
+
+/** Gives out small numbers and takes them back. */
+class Numbers<T> {
+  readonly #held: (T | undefined)[] = []
+  readonly #released: number[] = []
+
+  get end(): number {
+    return this.#held.length
+  }
+
+  at(number: number): T {
+    const item = this.#held[number]
+    if (item === undefined) throw new TypeError(`nothing has number ${number}`)
+    return item
+  }
+
+  take(make: (number: number) => T): T {
+    const number = this.#released.pop() ?? this.#held.length
+    return (this.#held[number] = make(number))
+  }
+
+  free(number: number): void {
+    this.#held[number] = undefined
+    this.#released.push(number)
+  }
+}

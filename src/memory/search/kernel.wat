@@ -1,0 +1,43 @@
+;; Approximate cosines of chosen rows. A row is $stride bytes: int8 codes, zero padding, its f32 scale in the last four.
+;; The query is one i16 a byte of row (0 over padding and scale), so that only rows are widened.
+;; One row at a time, not unrolled, widened by the load: measured 27 GB/s of rows (1,000,000 x 1024 in 38 ms) on a core
+;; of 2.6 GHz; two or four rows at once 10-20, five steps at once 18-23, load then widen 26.
+(module
+  (import "codes" "memory" (memory 1 65536))
+  (func (export "score")
+    (param $rows i32) (param $stride i32)    ;; address of row 0, bytes a row
+    (param $query i32) (param $factor f32)   ;; address of the query, what its scale adds to a row's
+    (param $slots i32) (param $count i32)    ;; address of the row numbers (u32), how many
+    (param $scores i32)                      ;; address of the answer: one f32 each, -inf where the row is empty
+    (local $code i32) (local $end i32) (local $lane i32) (local $scale f32) (local $low v128) (local $high v128)
+    (loop $next
+      (if (i32.eqz (local.get $count)) (then (return)))
+      (local.set $code (i32.add (local.get $rows) (i32.mul (i32.load (local.get $slots)) (local.get $stride))))
+      (local.set $end (i32.add (local.get $code) (local.get $stride)))
+      (local.set $scale (f32.load (i32.sub (local.get $end) (i32.const 4))))
+      (if (f32.eq (local.get $scale) (f32.const 0))
+        (then (f32.store (local.get $scores) (f32.const -inf)))
+        (else
+          (local.set $low (v128.const i32x4 0 0 0 0))
+          (local.set $high (v128.const i32x4 0 0 0 0))
+          (local.set $lane (local.get $query))
+          (loop $dot
+            (local.set $low (i32x4.add (local.get $low)
+              (i32x4.dot_i16x8_s (v128.load8x8_s (local.get $code)) (v128.load (local.get $lane)))))
+            (local.set $high (i32x4.add (local.get $high)
+              (i32x4.dot_i16x8_s (v128.load8x8_s offset=8 (local.get $code)) (v128.load offset=16 (local.get $lane)))))
+            (local.set $lane (i32.add (local.get $lane) (i32.const 32)))
+            (local.set $code (i32.add (local.get $code) (i32.const 16)))
+            (br_if $dot (i32.ne (local.get $code) (local.get $end))))
+          (local.set $low (i32x4.add (local.get $low) (local.get $high)))
+          (f32.store (local.get $scores)
+            (f32.mul
+              (f32.mul (local.get $scale) (local.get $factor))
+              (f32.convert_i32_s
+                (i32.add
+                  (i32.add (i32x4.extract_lane 0 (local.get $low)) (i32x4.extract_lane 1 (local.get $low)))
+                  (i32.add (i32x4.extract_lane 2 (local.get $low)) (i32x4.extract_lane 3 (local.get $low)))))))))
+      (local.set $slots (i32.add (local.get $slots) (i32.const 4)))
+      (local.set $scores (i32.add (local.get $scores) (i32.const 4)))
+      (local.set $count (i32.sub (local.get $count) (i32.const 1)))
+      (br $next))))

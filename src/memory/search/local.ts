@@ -1,0 +1,97 @@
+import { setImmediate } from 'node:timers/promises'
+import { KeyedMutex } from '../../base/keyed-mutex.ts'
+import type { SearchIndex } from '../ports.ts'
+import type { CellSource, SearchAnswer, SearchQuery } from './types.ts'
+import { WorkspaceIndex } from './workspace-index.ts'
+
+/** Cells taken in between two turns of the event loop: some 2 ms. */
+const SLICE = 20
+
+interface Held {
+  model: string
+  index: WorkspaceIndex
+  /** Changes up to here are in the index. */
+  seq: number
+}
+
+/**
+ * The indexes of the workspaces searched last, in the thread of the caller. Before each search the index takes in what
+ * changed in the source since the last one; the first search fills it. One search of a workspace at a time.
+ */
+export class LocalSearch implements SearchIndex {
+  readonly #source: CellSource
+  readonly #maxCells: number
+  /** The least recently used first. */
+  readonly #held = new Map<string, Held>()
+  readonly #mutex = new KeyedMutex()
+
+  /** @param maxCells of all indexes together; the last used one stays whatever its size */
+  constructor(source: CellSource, maxCells: number) {
+    this.#source = source
+    this.#maxCells = maxCells
+  }
+
+  /** Filling an index goes on when the signal ends the search that began it. */
+  search(workspaceId: string, model: string, query: SearchQuery, signal: AbortSignal): Promise<SearchAnswer> {
+    return this.#mutex.run(workspaceId, async () => {
+      // A turn of the event loop in which the signals of those who wait can come in.
+      await setImmediate()
+      signal.throwIfAborted()
+      const held = this.#hold(workspaceId, model)
+      await this.#update(workspaceId, held)
+      signal.throwIfAborted()
+      return held.index.search(query)
+    })
+  }
+
+  /** Cells in the index of a workspace; undefined when there is none. */
+  size(workspaceId: string): number | undefined {
+    return this.#held.get(workspaceId)?.index.size
+  }
+
+  forget(workspaceId: string): void {
+    this.#held.delete(workspaceId)
+  }
+
+  close(): Promise<void> {
+    this.#held.clear()
+    return this.#source.close()
+  }
+
+  #hold(workspaceId: string, model: string): Held {
+    const known = this.#held.get(workspaceId)
+    const held = known?.model === model ? known : this.#create(model)
+    this.#held.delete(workspaceId)
+    this.#held.set(workspaceId, held)
+    return held
+  }
+
+  #create(model: string): Held {
+    const index = new WorkspaceIndex((cellNos) => this.#source.vectors(model, cellNos))
+    return { model, index, seq: 0 }
+  }
+
+  async #update(workspaceId: string, held: Held): Promise<void> {
+    for await (const { seq, memories } of this.#source.changes(workspaceId, held.model, held.seq)) {
+      let cells = 0
+      for (const memory of memories) {
+        held.index.apply([memory])
+        cells += memory.cells.length
+        if (cells < SLICE) continue
+        cells = 0
+        await setImmediate()
+      }
+      held.seq = seq
+      this.#makeRoom()
+    }
+  }
+
+  #makeRoom(): void {
+    let cells = [...this.#held.values()].reduce((sum, { index }) => sum + index.size, 0)
+    for (const [workspaceId, { index }] of this.#held) {
+      if (cells <= this.#maxCells || this.#held.size === 1) return
+      this.#held.delete(workspaceId)
+      cells -= index.size
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import type { CellTable } from './cell-table.ts'
+import type { VectorCodes } from './codes.ts'
+import { type Listed, listByScores, listed } from './memory-list.ts'
+
+/** What one way of searching says: a list of the best Memories, and the score of any Cell. */
+export interface Signal {
+  /** Best first, one entry a Memory. */
+  list: Listed[]
+  /** Scores of these slots in their order; -Infinity where there is none. */
+  scoresAt: (slots: Uint32Array) => Float32Array
+}
+
+export interface Signals {
+  keyword: Signal
+  vector: Signal
+  /** Of the vector signal, beside 1 of the other. */
+  fusionWeight: number
+}
+
+/** BM25 scores by slot as a signal. */
+export function keywordSignal(
+  table: CellTable,
+  scores: Float32Array,
+  mask: Uint8Array | undefined,
+  depth: number,
+): Signal {
+  const list = listByScores(table, scores, mask, depth)
+  const scoreAt = (slot: number): number => scores[slot] ?? 0
+  return {
+    list,
+    scoresAt: (slots) => Float32Array.from(slots, (slot) => (scoreAt(slot) > 0 ? scoreAt(slot) : -Infinity)),
+  }
+}
+
+/** Gives the vectors of Cells; absent where a Cell has none. */
+export type Rescore = (cellNos: readonly number[]) => Promise<ReadonlyMap<number, Float32Array>>
+
+/**
+ * Cosines over the codes. The first `exact` Cells are scored again with their vectors. The list holds at least `exact / 4`
+ * Memories where there are so many, however many Cells the best ones have.
+ */
+export async function vectorSignal(
+  table: CellTable,
+  codes: VectorCodes,
+  query: Float32Array,
+  mask: Uint8Array | undefined,
+  { depth, exact, rescore }: { depth: number; exact: number; rescore: Rescore | undefined },
+): Promise<Signal> {
+  let { slots, scores } = codes.top(query, depth, mask)
+  for (let n = depth; slots.length === n && listed(table, slots, scores).length < exact / 4;) {
+    n *= 4
+    ;({ slots, scores } = codes.top(query, n, mask))
+  }
+  const cells = Array.from(slots.subarray(0, exact), (slot) => table.at(slot))
+  const vectors = await rescore?.(cells.map(({ cellNo }) => cellNo))
+  cells.forEach(({ cellNo }, i) => {
+    const vector = vectors?.get(cellNo)
+    if (vector) scores[i] = dot(query, vector)
+  })
+  const known = new Map(Array.from(slots, (slot, i) => [slot, scores[i] ?? 0]))
+  return {
+    list: listed(table, slots, scores),
+    scoresAt: (asked) => {
+      const found = codes.scoreAt(asked, query)
+      return found.map((score, i) => known.get(asked[i] ?? -1) ?? score)
+    },
+  }
+}
+
+/** Cosines that a database found. */
+export function foundSignal(
+  table: CellTable,
+  cosines: ReadonlyMap<number, number>,
+  mask: Uint8Array | undefined,
+): Signal {
+  const cells = [...cosines.keys()].flatMap((cellNo) => table.cell(cellNo) ?? [])
+  const allowed = cells.filter(({ slot }) => !mask || mask[slot] === 1)
+  const scores = new Map(allowed.map(({ slot, cellNo }) => [slot, cosines.get(cellNo) ?? 0]))
+  return {
+    list: listed(table, Uint32Array.from(scores.keys()), Float32Array.from(scores.values())),
+    scoresAt: (slots) => Float32Array.from(slots, (slot) => scores.get(slot) ?? -Infinity),
+  }
+}
+
+function dot(a: Float32Array, b: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < a.length; i++) sum += (a[i] ?? 0) * (b[i] ?? 0)
+  return sum
+}

@@ -1,0 +1,92 @@
+/** One Cell as the search index holds it. */
+export interface CellDocument {
+  /** Database key: a positive integer, unique, never used again. */
+  cellNo: number
+  cellId: string
+  memoryId: string
+  /** Position in its Memory, from 0. */
+  seq: number
+  text: string
+  /** The Memory's collection, writer and creation time (ms). */
+  collectionId: string | null
+  agentId: string
+  createdAt: number
+  /** Unit-length vector of the workspace's current model; null while it waits for one. */
+  vector: Float32Array | null
+}
+
+export interface SearchFilter {
+  collectionId?: string
+  agentIn?: ReadonlySet<string>
+  agentNotIn?: ReadonlySet<string>
+  /** `createdAt` bounds in ms: from (inclusive) and until (exclusive). */
+  after?: number
+  before?: number
+  /** Only these Memories (tag filters come resolved to ids). */
+  memoryIds?: ReadonlySet<string>
+}
+
+/**
+ * How the vector signal is had: `hash` = the index embeds the query itself with its own word statistics; a vector = of a
+ * model asked outside; `scores` = cosines by cellNo from a database that searches vectors itself; null = no vector signal.
+ */
+export type VectorSignal = 'hash' | Float32Array | { scores: ReadonlyMap<number, number> } | null
+
+export interface SearchQuery {
+  text: string
+  mode: 'keyword' | 'vector' | 'hybrid'
+  vector: VectorSignal
+  /** Number of Memories wanted. */
+  k: number
+  /** The caller's own weights (memory.md 4.2); absent = the default fusion. */
+  weights?: { vector: number; keyword: number }
+  /** Of the embedder, in (0, 1]: how much its vectors count in the default fusion. */
+  fusionWeight: number
+  filter?: SearchFilter
+  /** Also list up to 10 scored Cells of each hit. */
+  includeCells: boolean
+}
+
+export interface SearchHit {
+  memoryId: string
+  /** The best Cell. */
+  cellNo: number
+  score: number
+  /** Cosine and BM25 of the best Cell of each list, where it is in that list. */
+  vectorScore?: number
+  keywordScore?: number
+  cells?: { cellNo: number; seq: number; score: number }[]
+}
+
+export interface SearchAnswer {
+  /** Score descending, then memoryId ascending. */
+  hits: SearchHit[]
+  /** Distinct Cells actually scored after filters. */
+  scanned: number
+}
+
+/** A Memory as recall sees it now: all its Cells, and none once it is forgotten. */
+export interface MemoryCells {
+  memoryId: string
+  cells: CellDocument[]
+}
+
+/** After it, everything that changed up to and including `seq` has been told. */
+export interface ChangeBatch {
+  seq: number
+  memories: MemoryCells[]
+}
+
+/** Where an index gets its content from: a reader of the database, in the thread of the index. */
+export interface CellSource {
+  /** Cells of a workspace, more or less: tells where its index should live. */
+  count(workspaceId: string): Promise<number>
+  /**
+   * What changed after `sinceSeq` (from 0: all that lives), with vectors of `model`; nothing when nothing did. Batches of
+   * some 500 Cells; what one change did is never cut in two.
+   */
+  changes(workspaceId: string, model: string, sinceSeq: number): AsyncIterable<ChangeBatch>
+  /** Vectors of Cells, to score candidates with again; absent where a Cell has none. */
+  vectors(model: string, cellNos: readonly number[]): Promise<ReadonlyMap<number, Float32Array>>
+  close(): Promise<void>
+}

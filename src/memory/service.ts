@@ -1,0 +1,122 @@
+import type { Clock } from '../base/clock.ts'
+import type { IdSource } from '../base/ids.ts'
+import { Agents } from './agents.ts'
+import { AutoLink } from './auto-link.ts'
+import { Edits } from './edit.ts'
+import type { Embedder } from './embedder/types.ts'
+import { Embedding, type EmbeddingSettings } from './embedding.ts'
+import { EmbedQueue } from './embed-queue.ts'
+import { MemoryError, notFound } from './errors.ts'
+import { Forget } from './forget.ts'
+import { Health } from './health.ts'
+import { Imprint } from './imprint.ts'
+import { Links } from './links.ts'
+import { Memories } from './memories.ts'
+import type { Workspace } from './model.ts'
+import { Mutations } from './mutation.ts'
+import { Outbox } from './outbox.ts'
+import type { Logger, SearchIndex } from './ports.ts'
+import type { Limits } from './quota.ts'
+import { Recall } from './recall.ts'
+import { Seams, type SeamDatabases } from './seams.ts'
+import { findWorkspace } from './store/workspaces.ts'
+import { Sweeper } from './sweeper.ts'
+import { Graph } from './walk.ts'
+import { Workspaces } from './workspaces.ts'
+
+export interface MemorySettings {
+  embedding: EmbeddingSettings
+  limits: Limits
+  /** Superseded versions are kept this long; 0 = for ever. */
+  versionRetentionDays: number
+  rejectInactiveAgents: boolean
+}
+
+export interface MemoryParts {
+  databases: SeamDatabases
+  index: SearchIndex
+  createEmbedder: (model: string) => Embedder
+  settings: MemorySettings
+  clock: Clock
+  ids: IdSource
+  log: Logger
+}
+
+/**
+ * The memory service: its capabilities over one set of stores. Every surface (routes, tools, console) calls these and
+ * nothing below them.
+ */
+export class MemoryService {
+  readonly seams: Seams
+  readonly embedding: Embedding
+  readonly mutations: Mutations
+  readonly workspaces: Workspaces
+  readonly agents: Agents
+  readonly memories: Memories
+  readonly imprint: Imprint
+  readonly edits: Edits
+  readonly forget: Forget
+  readonly links: Links
+  readonly graph: Graph
+  readonly recall: Recall
+  readonly health: Health
+  readonly #queue: EmbedQueue
+  readonly #outbox: Outbox
+  readonly #sweeper: Sweeper
+
+  constructor({ databases, index, createEmbedder, settings, clock, ids, log }: MemoryParts) {
+    const { limits } = settings
+    this.#outbox = new Outbox(databases, clock, ids('proc_'), log)
+    const seams = new Seams(databases, this.#outbox)
+    const embedding = new Embedding(settings.embedding, createEmbedder, log)
+    const mutations = new Mutations(seams, clock, ids)
+    const autoLink = new AutoLink(seams, index, ids, limits, log)
+    const queue = new EmbedQueue({ seams, mutations, embedding, autoLink, clock, ids, log })
+    this.seams = seams
+    this.embedding = embedding
+    this.mutations = mutations
+    this.#queue = queue
+    this.#sweeper = new Sweeper(seams, clock, settings.versionRetentionDays, log)
+    this.workspaces = new Workspaces(mutations, ids, embedding, limits)
+    this.agents = new Agents(seams, mutations, clock, settings.rejectInactiveAgents)
+    this.memories = new Memories(seams.metadata, embedding, clock, settings.versionRetentionDays)
+    this.imprint = new Imprint({ seams, mutations, ids, embedding, queue, autoLink, limits })
+    this.edits = new Edits({ seams, mutations, ids, embedding, queue })
+    this.forget = new Forget(seams, mutations, ids)
+    this.links = new Links(seams, mutations, ids, limits)
+    this.graph = new Graph(seams, clock)
+    this.recall = new Recall({ seams, index, embedding, graph: this.graph, log })
+    this.health = new Health(seams)
+  }
+
+  /** Starts the work that goes on beside requests: deliveries and jobs left by an earlier run, sweeping. */
+  start(): void {
+    void this.#outbox.deliver()
+    this.#queue.wake()
+    this.#sweeper.start()
+  }
+
+  /** Ends background work; the databases belong to whoever opened them. */
+  async close(): Promise<void> {
+    this.#sweeper.close()
+    await this.#queue.close()
+    await this.#outbox.close()
+  }
+
+  /** @throws not_found 404. */
+  async requireWorkspace(id: string): Promise<Workspace> {
+    const workspace = await findWorkspace(this.seams.metadata, id)
+    if (!workspace) throw notFound('workspace', id)
+    return workspace
+  }
+
+  /** @throws capability_unavailable 501 without a graph store. */
+  requireGraph(): void {
+    if (!this.graph.isAvailable) {
+      throw new MemoryError('capability_unavailable', 'no graph store is configured: set storage.graph_driver', {
+        seam: 'graph',
+        driver: 'none',
+      })
+    }
+  }
+}

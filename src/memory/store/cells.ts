@@ -1,0 +1,145 @@
+import { toTimestamp } from '../../base/clock.ts'
+import { inList, inNumbers, type Queryable } from '../../database/database.ts'
+import type { Cell } from '../model.ts'
+import { fromJson, insertMany, optional } from './rows.ts'
+
+export interface CellRow {
+  cell_no: number
+  cell_id: string
+  workspace_id: string
+  memory_id: string
+  seq: number
+  text: string
+  text_md5: string
+  agent_id: string
+  metadata_json: string | null
+  /** The model its vector is of; null while it waits for one. */
+  embedding_model: string | null
+  created_at: number
+}
+
+export const toCell = (row: CellRow): Cell => ({
+  cell_id: row.cell_id,
+  memory_id: row.memory_id,
+  seq: row.seq,
+  text: row.text,
+  text_md5: row.text_md5,
+  written_by_agent_id: row.agent_id,
+  ...optional('embedding_model', row.embedding_model),
+  ...optional('vector_key', row.embedding_model === null ? null : row.cell_id),
+  ...optional('metadata_json', fromJson(row.metadata_json)),
+  created_at: toTimestamp(row.created_at),
+})
+
+/** In `seq` order. */
+export function findCells(db: Queryable, memoryId: string): Promise<CellRow[]> {
+  return db.all<CellRow>('SELECT * FROM cell WHERE memory_id = $1 ORDER BY seq', [memoryId])
+}
+
+export async function findCellNos(db: Queryable, memoryId: string): Promise<number[]> {
+  const rows = await db.all<{ cell_no: number }>('SELECT cell_no FROM cell WHERE memory_id = $1', [memoryId])
+  return rows.map((row) => row.cell_no)
+}
+
+export async function findCellsByNo(db: Queryable, cellNos: readonly number[]): Promise<Map<number, CellRow>> {
+  const rows = await db.all<CellRow>(
+    `SELECT * FROM cell WHERE cell_no IN ${inNumbers(db, '$1')}`,
+    [JSON.stringify(cellNos)],
+  )
+  return new Map(rows.map((row) => [row.cell_no, row]))
+}
+
+/** The first Cell of each of these Memories. */
+export async function findFirstCells(db: Queryable, memoryIds: readonly string[]): Promise<Map<string, CellRow>> {
+  const rows = await db.all<CellRow>(`SELECT * FROM cell WHERE memory_id IN ${inList(db, '$1')} AND seq = 0`, [
+    JSON.stringify(memoryIds),
+  ])
+  return new Map(rows.map((row) => [row.memory_id, row]))
+}
+
+/** Cells of the Memory without a vector of the model. */
+export async function countUnembedded(db: Queryable, memoryId: string, model: string): Promise<number> {
+  const row = await db.get<{ n: number }>(
+    'SELECT count(*) AS n FROM cell WHERE memory_id = $1 AND (embedding_model IS NULL OR embedding_model <> $2)',
+    [memoryId, model],
+  )
+  return row?.n ?? 0
+}
+
+/** Inserts the Cells and tells the number each id got. */
+export async function insertCells(
+  tx: Queryable,
+  cells: readonly Omit<CellRow, 'cell_no'>[],
+): Promise<Map<string, number>> {
+  const rows = await insertMany<{ cell_no: number; cell_id: string }>(
+    tx,
+    'cell',
+    'cell_id, workspace_id, memory_id, seq, text, text_md5, agent_id, embedding_model, created_at',
+    cells.map((cell) => [
+      cell.cell_id,
+      cell.workspace_id,
+      cell.memory_id,
+      cell.seq,
+      cell.text,
+      cell.text_md5,
+      cell.agent_id,
+      cell.embedding_model,
+      cell.created_at,
+    ]),
+    'RETURNING cell_no, cell_id',
+  )
+  return new Map(rows.map((row) => [row.cell_id, row.cell_no]))
+}
+
+/** Gives Cells that an edit kept their new place. */
+export async function moveCells(tx: Queryable, moves: readonly { cellNo: number; seq: number }[]): Promise<void> {
+  for (const { cellNo, seq } of moves) await tx.run('UPDATE cell SET seq = $2 WHERE cell_no = $1', [cellNo, seq])
+}
+
+export async function markEmbedded(tx: Queryable, cellNos: readonly number[], model: string): Promise<void> {
+  await tx.run(`UPDATE cell SET embedding_model = $2 WHERE cell_no IN ${inNumbers(tx, '$1')}`, [
+    JSON.stringify(cellNos),
+    model,
+  ])
+}
+
+export async function deleteCells(tx: Queryable, cellNos: readonly number[]): Promise<void> {
+  await tx.run(`DELETE FROM cell WHERE cell_no IN ${inNumbers(tx, '$1')}`, [JSON.stringify(cellNos)])
+}
+
+/** Vectors, in whatever database holds them: float32, little-endian. */
+export async function insertVectors(
+  tx: Queryable,
+  model: string,
+  vectors: readonly { cellNo: number; vector: Float32Array }[],
+): Promise<void> {
+  for (const { cellNo, vector } of vectors) {
+    await tx.run(
+      `INSERT INTO cell_vector (cell_no, model, vector) VALUES ($1, $2, $3)
+       ON CONFLICT (cell_no, model) DO UPDATE SET vector = excluded.vector`,
+      [cellNo, model, toBytes(vector)],
+    )
+  }
+}
+
+export async function deleteVectors(tx: Queryable, cellNos: readonly number[]): Promise<void> {
+  await tx.run(`DELETE FROM cell_vector WHERE cell_no IN ${inNumbers(tx, '$1')}`, [JSON.stringify(cellNos)])
+}
+
+export async function findVectors(
+  db: Queryable,
+  model: string,
+  cellNos: readonly number[],
+): Promise<Map<number, Float32Array>> {
+  const rows = await db.all<{ cell_no: number; vector: Uint8Array }>(
+    `SELECT cell_no, vector FROM cell_vector WHERE cell_no IN ${inNumbers(db, '$1')} AND model = $2`,
+    [JSON.stringify(cellNos), model],
+  )
+  return new Map(rows.map((row) => [row.cell_no, fromBytes(row.vector)]))
+}
+
+const toBytes = (vector: Float32Array): Uint8Array =>
+  new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)
+
+/** Copies, because a view of floats must start at a multiple of four. */
+export const fromBytes = (bytes: Uint8Array): Float32Array => new Float32Array(Uint8Array.from(bytes).buffer)
