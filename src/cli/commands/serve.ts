@@ -1,0 +1,36 @@
+import { createApp } from '../../app.ts'
+import { loadConfig } from '../../config/load.ts'
+import { defineCommand } from '../command.ts'
+import { SERVE_FLAGS } from '../server-flags.ts'
+
+export const serve = defineCommand({
+  flags: SERVE_FLAGS,
+  notes:
+    'Serves the REST API until SIGINT or SIGTERM; running requests then get 15 s. Without a key it binds loopback only.',
+  examples: ['serve', 'serve --addr :7777 --data-dir /var/lib/mem', 'MEM_API_KEY=$(cat key) mem serve --addr :7777'],
+  async run({ io }, input) {
+    const config = loadConfig({ flags: input, env: io.env })
+    const app = await createApp(config)
+    const url = await app.listen()
+    io.stdout.write(welcome(url, config.storage.data_dir, config.apiKey !== undefined))
+    await stopSignal()
+    await app.close()
+  },
+})
+
+const welcome = (url: string, dataDir: string, keyed: boolean): string => `mem is serving ${url}, data in ${dataDir}
+
+Try, in another terminal${keyed ? ' (with MEM_API_KEY set)' : ''}:
+  mem workspaces create --name notes
+  export MEM_WORKSPACE=<the id it prints>
+  mem imprint --text 'The keeper likes rye bread.'
+  mem recall 'what does the keeper eat?'
+
+Stop with Ctrl-C.
+`
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+}

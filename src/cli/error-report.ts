@@ -1,0 +1,91 @@
+import { CommanderError } from 'commander'
+import { errorText } from '../base/errors.ts'
+import { MemoryApiError, MemoryNetworkError, MemoryRequestError, MemoryTimeoutError } from '../client/errors.ts'
+import { ConfigError } from '../config/errors.ts'
+import type { Io } from './command.ts'
+import { CliError, EXIT, exitOfStatus } from './exit.ts'
+import type { Settings } from './settings.ts'
+
+/** What to tell, and the code to leave with. */
+interface Report {
+  exitCode: number
+  message: string
+  hint?: string | undefined
+  /** Of what nobody foresaw; a user's mistake has none. */
+  stack?: string | undefined
+}
+
+interface Run {
+  io: Io
+  words: readonly string[]
+  settings?: Settings
+}
+
+/** Tells on stderr what happened and what to do next; gives the exit code. Contract: memory.md 11.1. */
+export function reportError(error: unknown, { io, words, settings }: Run): number {
+  const report = explain(error, words)
+  const label = settings?.color ? '\x1b[31merror:\x1b[39m' : 'error:'
+  io.stderr.write(`${label} ${report.message}\n`)
+  if (report.hint !== undefined) io.stderr.write(`  ${report.hint}\n`)
+  if (settings?.verbose && report.stack !== undefined) io.stderr.write(`${report.stack}\n`)
+  return report.exitCode
+}
+
+function explain(error: unknown, words: readonly string[]): Report {
+  if (error instanceof CliError) return { exitCode: error.exitCode, message: error.message, hint: error.hint }
+  if (error instanceof MemoryApiError) return explainApiError(error)
+  if (error instanceof MemoryRequestError) return { exitCode: EXIT.usage, message: error.message }
+  if (error instanceof MemoryTimeoutError) {
+    const hint = 'A write may have been applied all the same: look before you repeat it. --timeout 2m waits longer.'
+    return { exitCode: EXIT.failure, message: error.message, hint }
+  }
+  if (error instanceof MemoryNetworkError) return explainNetworkError(error)
+  if (error instanceof ConfigError) {
+    const hint = 'Correct it in mem.yaml, the environment or the flags; `mem check-config` tries again.'
+    return { exitCode: EXIT.configuration, message: error.message, hint }
+  }
+  if (error instanceof CommanderError) {
+    const hint = `See: mem ${[...words, '--help'].join(' ')}`
+    return { exitCode: EXIT.usage, message: error.message.replace(/^error: /, '').replaceAll('\n', ' '), hint }
+  }
+  return {
+    exitCode: EXIT.failure,
+    message: errorText(error),
+    hint: 'This looks like a fault of mem; --verbose shows where.',
+    stack: error instanceof Error ? error.stack : undefined,
+  }
+}
+
+function explainNetworkError({ message, code }: MemoryNetworkError): Report {
+  const hint =
+    code === 'ECONNREFUSED'
+      ? 'Is the server running? Start it with `mem serve`, or point --endpoint (MEM_ENDPOINT) at it.'
+      : 'Check --endpoint (MEM_ENDPOINT).'
+  return { exitCode: EXIT.failure, message, hint }
+}
+
+function explainApiError(error: MemoryApiError): Report {
+  const code = error.envelope?.error_code
+  return {
+    exitCode: exitOfStatus(error.status),
+    message: code === undefined ? error.message : `${error.message} (${code})`,
+    hint:
+      code === undefined ? 'The answer is not of the memory service. Check --endpoint (MEM_ENDPOINT).' : HINTS[code],
+  }
+}
+
+/** What to do next, by `error_code` (memory.md 2.4); the others' messages say it themselves. */
+const HINTS: Readonly<Record<string, string>> = {
+  unauthorized: 'Pass the key of the server with --api-key or MEM_API_KEY.',
+  agent_verification_failed: 'Act as another agent with --agent-id or MEM_AGENT_ID.',
+  not_found: 'Check the id and the workspace: `mem workspaces list`, `mem list`.',
+  cas_conflict:
+    'Somebody changed it meanwhile. Read it again (`mem lookup <mem>`) and repeat, or leave --if-match out.',
+  patch_anchor_not_found:
+    'old_string must occur exactly once; `mem lookup <mem>` shows the text, "replace_all": true takes all.',
+  not_empty: 'Forget the Memories in it first: `mem list`, `mem forget <mem>`.',
+  capability_unavailable: 'The server runs without this store; `mem print-config` on its machine shows the drivers.',
+  quota_exceeded: "The limit is set in the server's mem.yaml, section `limits`.",
+  cannot_unlink_synthetic_edge: 'Auto-link made this Edge; it goes when one of its Memories is forgotten.',
+  internal_error: "The server's log says more, under the request id that --verbose shows.",
+}

@@ -1,0 +1,108 @@
+import { MemoryApiError, MemoryNetworkError, MemoryRequestError, MemoryTimeoutError } from './errors.ts'
+
+type Scalar = string | number | boolean
+
+export interface Call {
+  method: string
+  path: Path
+  query?: object
+  body?: object
+  headers?: Record<string, string | undefined>
+  /** True for an error status whose body is an answer all the same. */
+  accepts?: (status: number, body: string) => boolean
+}
+
+export interface Connection {
+  endpoint: string
+  fetch: typeof fetch
+  headers: Record<string, string | undefined>
+  timeoutMs: number
+}
+
+/** Literal text and the ids between, which are encoded when the call is sent: `` path`/v1/workspaces/${id}` ``. */
+export interface Path {
+  literals: readonly string[]
+  segments: readonly string[]
+}
+
+export const path = (literals: TemplateStringsArray, ...segments: string[]): Path => ({ literals, segments })
+
+/**
+ * Sends one call, once, and gives the parsed answer.
+ * @throws MemoryApiError, MemoryTimeoutError, MemoryNetworkError; MemoryRequestError when nothing could be sent.
+ */
+export async function ask<Answer>(connection: Connection, call: Call): Promise<Answer> {
+  const text = await send(connection, call)
+  try {
+    const answer: Answer = JSON.parse(text) // the wire's promise: these types are tested against the server's schemas
+    return answer
+  } catch (cause) {
+    throw new MemoryNetworkError(`${connection.endpoint} answers, but not as a mem server does`, cause)
+  }
+}
+
+/** Sends one call, once, and gives the body of a successful answer. @throws as `ask`. */
+export async function send(connection: Connection, call: Call): Promise<string> {
+  const url = buildUrl(connection.endpoint, call)
+  const init: RequestInit = {
+    method: call.method,
+    headers: buildHeaders({ ...connection.headers, ...call.headers }, call.body !== undefined),
+    redirect: 'manual', // following one would turn a POST into a GET
+    signal: AbortSignal.timeout(connection.timeoutMs),
+    ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+  }
+  const { status, ok, text } = await exchange(connection, url, init)
+  if (ok || call.accepts?.(status, text)) return text
+  throw new MemoryApiError(status, text)
+}
+
+async function exchange(connection: Connection, url: URL, init: RequestInit) {
+  const { fetch } = connection // called without a receiver: the platform's own refuses a foreign one
+  try {
+    const response = await fetch(url, init)
+    return { status: response.status, ok: response.ok, text: await response.text() }
+  } catch (error) {
+    if (init.signal?.aborted) throw new MemoryTimeoutError(connection.endpoint, connection.timeoutMs)
+    throw new MemoryNetworkError(`cannot reach ${connection.endpoint}`, error)
+  }
+}
+
+function buildUrl(endpoint: string, call: Call): URL {
+  if (!/^https?:\/\//i.test(endpoint) || !URL.canParse(endpoint)) {
+    throw new MemoryRequestError(`the endpoint must be a URL such as http://127.0.0.1:7777, not '${endpoint}'`)
+  }
+  const { literals, segments } = call.path
+  const encoded = literals.map((literal, i) => literal + encodeSegment(segments[i]))
+  const url = new URL(endpoint.replace(/\/+$/, '') + encoded.join(''))
+  const given: [string, Scalar | undefined][] = Object.entries(call.query ?? {})
+  for (const [key, value] of given) if (value !== undefined) url.searchParams.set(key, String(value))
+  return url
+}
+
+/** An empty, `.` or `..` segment would change which resource the URL names: `forget('..')` must not reach the workspace. */
+function encodeSegment(segment: string | undefined): string {
+  if (segment === undefined) return '' // after the last literal
+  if (segment === '' || segment === '.' || segment === '..') {
+    throw new MemoryRequestError(`'${segment}' cannot name anything in a path`)
+  }
+  try {
+    return encodeURIComponent(segment)
+  } catch (cause) {
+    throw new MemoryRequestError(`'${segment}' is not well-formed Unicode`, cause)
+  }
+}
+
+function buildHeaders(given: Record<string, string | undefined>, hasBody: boolean): Headers {
+  const headers = new Headers({ Accept: 'application/json' })
+  if (hasBody) headers.set('Content-Type', 'application/json')
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined) continue
+    try {
+      headers.set(name, value)
+    } catch {
+      throw new MemoryRequestError(`the value for ${name} has characters that no HTTP header can carry`)
+    }
+  }
+  headers.delete('Mem-Identity-Provider') // the client never chooses the provider (memory.md 13)
+  return headers
+}
