@@ -1,18 +1,17 @@
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { packageRoot } from '../../base/package-root.ts'
 import type { SearchIndex } from '../ports.ts'
 import type { SearchAnswer, SearchQuery } from './types.ts'
 
-/** How a worker opens a source of its own: a module that exports `openCellSource`, and what to call it with. */
-export interface SourceAddress {
-  /** File URL. */
+/** How a worker opens a source of its own, and what it holds. */
+export interface WorkerStart {
+  /** File URL of a module that exports `openCellSource(options): CellSource`. */
   sourceModule: string
   /** Plain data. */
   sourceOptions: unknown
-}
-
-export interface WorkerStart extends SourceAddress {
+  /** As for `LocalSearch`. */
   maxCells: number
 }
 
@@ -28,20 +27,20 @@ interface Pending {
   reject(reason: unknown): void
 }
 
-/** The worker is what the build made, also where the rest runs from source: Node 20 runs no TypeScript. */
-const WORKER_FILE = join(packageRoot, 'dist/search-worker.js')
+/** File URL of an entry of the build. Workers run these also where the rest runs from source: Node 20 runs no TypeScript. */
+export const builtModule = (entry: string): string => pathToFileURL(join(packageRoot, 'dist', `${entry}.js`)).href
 
 /** `LocalSearch` in a worker thread, which begins with the first search and does not keep the process alive. */
 export class RemoteSearch implements SearchIndex {
   readonly #start: WorkerStart
-  readonly #file: string
+  readonly #module: string
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | undefined
   #lastId = 0
 
-  constructor(start: WorkerStart, file = WORKER_FILE) {
+  constructor(start: WorkerStart, module = builtModule('search-worker')) {
     this.#start = start
-    this.#file = file
+    this.#module = module
   }
 
   search(workspaceId: string, model: string, query: SearchQuery, signal: AbortSignal): Promise<SearchAnswer> {
@@ -69,7 +68,7 @@ export class RemoteSearch implements SearchIndex {
   }
 
   #launch(): Worker {
-    const worker = new Worker(this.#file, { workerData: this.#start })
+    const worker = new Worker(new URL(this.#module), { workerData: this.#start })
     worker.on('message', (message: FromWorker) => this.#settle(message))
     worker.on('error', (error) => this.#fail(error))
     worker.on('exit', () => {

@@ -1,0 +1,1 @@
+export function breaches(file: string, source: string): string[]

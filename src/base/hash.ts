@@ -1,0 +1,11 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+
+export const md5 = (text: string): string => createHash('md5').update(text, 'utf8').digest('hex')
+
+export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex')
+
+/** Compares two secrets in time that does not depend on where, or whether by length, they differ. */
+export function secretEquals(a: string, b: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(a), digest(b))
+}
