@@ -8,8 +8,8 @@ export interface RouteRequest {
   caller: Caller
   /** The workspace of the path, or in multi-tenant mode of `X-Mem-Workspace`; only on routes inside one. */
   workspace: Workspace
-  param(name: string): string
-  query(name: string): string | undefined
+  param: (name: string) => string
+  query: (name: string) => string | undefined
   /** The expected watermark of `If-Match`. */
   ifMatch: string | undefined
   /** The agent the request names, if any. */
