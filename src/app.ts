@@ -1,6 +1,5 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { systemClock } from './base/clock.ts'
 import { errorText } from './base/errors.ts'
@@ -13,6 +12,7 @@ import { ConfigError } from './config/errors.ts'
 import { keyTag } from './config/key-file.ts'
 import type { Config } from './config/load.ts'
 import { bindsLoopback, checkStart } from './config/start-matrix.ts'
+import { readTls } from './config/tls.ts'
 import type { Database } from './database/database.ts'
 import { migrate, MigrationError } from './database/migrate.ts'
 import { openDatabase, type DatabaseAddress } from './database/open.ts'
@@ -20,14 +20,15 @@ import { createListener } from './http/listener.ts'
 import { createEmbedder } from './memory/embedder/registry.ts'
 import { mountMemory } from './memory/routes/index.ts'
 import { LocalSearch } from './memory/search/local.ts'
-import { RemoteSearch } from './memory/search/remote.ts'
+import { builtModule, RemoteSearch } from './memory/search/remote.ts'
 import { SearchHost } from './memory/search/host.ts'
 import type { SeamDatabases } from './memory/seams.ts'
 import { MemoryService } from './memory/service.ts'
 import { createCellSource } from './memory/store/cell-source.ts'
 
-/** Cells that the indexes of one thread hold together, at most: some 1.5 GB of memory. */
-const INDEXED_CELLS = 1_200_000
+/** Cells that the indexes of a thread hold together, at most; some 2.3 KB each. */
+const LOCAL_CELLS = 200_000
+const WORKER_CELLS = 1_500_000
 const SHUTDOWN_MS = 15_000
 
 export interface App {
@@ -44,16 +45,7 @@ export async function createApp(config: Config): Promise<App> {
   for (const warning of warnings) log.warn({}, warning)
   const stores = await openStores(config)
   const ids = createIdSource(systemClock)
-  const source = createCellSource(stores.databases.metadata, stores.databases.vector)
-  const index = new SearchHost(
-    source,
-    new LocalSearch(source, INDEXED_CELLS),
-    new RemoteSearch({
-      sourceModule: pathToFileURL(join(packageRoot, 'dist/cell-source.js')).href,
-      sourceOptions: { metadata: addressOf(config, config.stores.metadata), vector: addressOf(config, config.stores.vector) },
-      maxCells: INDEXED_CELLS,
-    }),
-  )
+  const index = createSearch(config, stores.databases)
   const service = new MemoryService({
     databases: stores.databases,
     index,
@@ -69,7 +61,13 @@ export async function createApp(config: Config): Promise<App> {
     log,
   })
   const { server } = config
-  const listener = createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins: server.allowed_origins })
+  const listener = createListener({
+    log,
+    ids,
+    timeoutMs: server.timeout,
+    allowedOrigins: server.allowed_origins,
+    tls: readTls(server.tls),
+  })
   mountMemory(listener, service, {
     multiTenant: server.mode === 'multi-tenant',
     apiKey: config.apiKey,
@@ -92,6 +90,20 @@ export async function createApp(config: Config): Promise<App> {
       await stores.close()
     },
   }
+}
+
+/** Small workspaces are searched in this thread, large ones in a worker with connections of its own. */
+function createSearch(config: Config, { metadata, vector }: SeamDatabases): SearchHost {
+  const source = createCellSource(metadata, vector)
+  const sourceOptions = {
+    metadata: addressOf(config, config.stores.metadata),
+    vector: addressOf(config, config.stores.vector),
+  }
+  return new SearchHost(
+    source,
+    new LocalSearch(source, LOCAL_CELLS),
+    new RemoteSearch({ sourceModule: builtModule('cell-source'), sourceOptions, maxCells: WORKER_CELLS }),
+  )
 }
 
 async function bind(listener: FastifyInstance, config: Config): Promise<string> {
@@ -158,7 +170,8 @@ async function openMigrated(config: Config, seam: string, store: Store<string>):
   }
 }
 
-function embedderSettings({ embedding }: Config): Parameters<typeof createEmbedder>[1] {
+/** The section `embedding` as the embedders want it. */
+export function embedderSettings({ embedding }: Config): Parameters<typeof createEmbedder>[1] {
   const { openai, voyage, gemini } = embedding.providers
   const settings = ({ api_key, base_url }: { api_key?: string | undefined; base_url?: string | undefined }) => ({
     ...(api_key !== undefined && { apiKey: api_key }),

@@ -60,8 +60,8 @@ export class Output {
   async #structured(value: unknown, items: readonly unknown[]): Promise<void> {
     const { output } = this.#settings
     if (output === 'yaml') {
-      const { stringify } = await import('yaml')
-      this.#io.stdout.write(stringify(value, { aliasDuplicateObjects: false }))
+      const { toYaml } = await import('./yaml.ts')
+      this.#io.stdout.write(toYaml(value))
     } else if (output === 'jsonl') {
       for (const item of items) this.#io.stdout.write(`${JSON.stringify(item)}\n`)
     } else {

@@ -1,3 +1,4 @@
+import { parseDuration } from '../base/duration.ts'
 import type { Flags, Io } from './command.ts'
 import { usageError } from './exit.ts'
 
@@ -45,7 +46,7 @@ export function resolveSettings(given: Readonly<Record<string, unknown>>, { env,
     agentId: value('agent-id', 'MEM_AGENT_ID') ?? 'agent_opaque_local',
     workspace: value('workspace', 'MEM_WORKSPACE'),
     output: format(value('output', 'MEM_OUTPUT') ?? 'text'),
-    timeoutMs: typeof given['timeout'] === 'string' ? duration(given['timeout']) : 30_000,
+    timeoutMs: typeof given['timeout'] === 'string' ? timeout(given['timeout']) : 30_000,
     color: stdout.isTTY === true && given['no-color'] !== true && !env['NO_COLOR'],
     quiet: given['quiet'] === true,
     verbose: given['verbose'] === true,
@@ -59,14 +60,8 @@ function format(name: string): Format {
   return found
 }
 
-/** Node's timers end at 2^31 - 1 ms; a longer one would fire at once. */
-const LONGEST_MS = 2 ** 31 - 1
-
-function duration(text: string): number {
-  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text.trim()) ?? []
-  const factor = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit ?? 's'] ?? 1000
-  const ms = Math.round(Number(amount) * factor)
-  if (!(ms >= 1 && ms <= LONGEST_MS))
-    throw usageError(`--timeout '${text}' is no duration`, 'Write it as 30s, 5m or seconds.')
+function timeout(text: string): number {
+  const ms = parseDuration(text) ?? 0
+  if (ms < 1) throw usageError(`--timeout '${text}' is no duration`, 'Write it as 30s, 5m or seconds.')
   return ms
 }

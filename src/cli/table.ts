@@ -26,6 +26,7 @@ const modules = {
   agents: () => import('./commands/agents.ts'),
   ledger: () => import('./commands/ledger.ts'),
   config: () => import('./commands/config.ts'),
+  ledgerVerify: () => import('./commands/ledger-verify.ts'),
   health: () => import('./commands/health.ts'),
   serve: () => import('./commands/serve.ts'),
   version: () => import('./commands/version.ts'),
@@ -94,6 +95,7 @@ export const SECTIONS: Readonly<Record<string, Readonly<Record<string, Entry>>>>
     'agents register': entry('Register an agent, or change its profile', modules.agents, 'register'),
     'agents deactivate': entry('Deactivate an agent', modules.agents, 'deactivate'),
     'ledger list': entry('List ledger entries', modules.ledger, 'list'),
+    'ledger verify': entry('Prove that the ledger is whole', modules.ledgerVerify, 'verify'),
   },
   'Server:': {
     serve: entry('Start the server', modules.serve, 'serve'),

@@ -1,10 +1,11 @@
 import type * as z from 'zod'
+import { formatDuration } from '../base/duration.ts'
 import { maskPassword } from './dsn.ts'
 import { isMap } from './file.ts'
 import { fieldsOf } from './known-keys.ts'
 import type { Config } from './load.ts'
 import { schema } from './schema.ts'
-import { formatDuration, kinds } from './values.ts'
+import { kinds } from './values.ts'
 
 const HIDDEN = '***'
 

@@ -28,6 +28,17 @@ export function checkTls(tls: Config['server']['tls'], loopback: boolean): strin
   return warnings
 }
 
+/** The pair to serve, PEM; undefined without TLS. @throws ConfigError when there is none to read. */
+export function readTls(tls: Config['server']['tls']): { cert: string; key: string } | undefined {
+  if (!tls.enabled) return undefined
+  const { cert_file, key_file } = tls
+  if (cert_file === undefined || key_file === undefined) {
+    const key = 'server.tls.auto_self_signed'
+    throw new ConfigError(key, `${key} is not part of this version; set server.tls.cert_file and server.tls.key_file`)
+  }
+  return { cert: read('server.tls.cert_file', cert_file), key: read('server.tls.key_file', key_file) }
+}
+
 function missing(name: string): ConfigError {
   const key = `server.tls.${name}`
   return new ConfigError(

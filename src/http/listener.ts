@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http'
-import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import http, { type IncomingMessage, type RequestListener } from 'node:http'
+import https from 'node:https'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, type RawServerDefault } from 'fastify'
 import type { IdSource } from '../base/ids.ts'
 import { isListed } from './origin.ts'
 
@@ -10,6 +11,8 @@ export interface ListenerOptions {
   timeoutMs: number
   /** Empty: no CORS headers at all. */
   allowedOrigins: readonly string[]
+  /** PEM certificate chain and key: serves HTTPS. */
+  tls?: { cert: string; key: string } | undefined
 }
 
 /** Larger bodies are refused by whoever reads them. Contract: memory.md 2.3. */
@@ -42,9 +45,8 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     // `%40` and `%3A` equal `@` and `:` before routes are matched.
     rewriteUrl: (request) => decodeMarks(request.url ?? '/'),
     routerOptions: { maxParamLength: 8192, ignoreTrailingSlash: false },
-    requestTimeout: options.timeoutMs + HEADERS_TIMEOUT_MS,
     forceCloseConnections: 'idle',
-    http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    serverFactory: (handler) => createServer(options, handler),
     return503OnClosing: false,
     exposeHeadRoutes: true,
   })
@@ -62,6 +64,11 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => collect(payload, done))
   return app
+}
+
+function createServer({ tls, timeoutMs }: ListenerOptions, handler: RequestListener): RawServerDefault {
+  const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: timeoutMs + HEADERS_TIMEOUT_MS }
+  return tls ? https.createServer({ ...limits, ...tls }, handler) : http.createServer(limits, handler)
 }
 
 function requestId(request: IncomingMessage, ids: IdSource): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { printableConfig } from '../../src/config/print.ts'
-import { formatDuration, parseDuration } from '../../src/config/values.ts'
+import { formatDuration, parseDuration } from '../../src/base/duration.ts'
 import { makeWorkspace } from './workspace.ts'
 
 it('memory#130 hides secrets and passwords, writes durations as people do', () => {

@@ -134,7 +134,7 @@ describe('memory#139', () => {
 
 test('memory#140 diff, restore: old content under a new mark', async () => {
   const { memory_id: id, watermark: first } = await imprint('one\ntwo\nthree\n')
-  await answer(['tags', 'set', id, 'state', 'kept'])
+  expect((await mem(['tags', 'set', id, 'state', 'kept'])).code).toBe(0)
   const { watermark: second } = await answer<{ watermark: string }>(['update', id, '--text', 'one\n2\nthree\n'])
 
   const change = '@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n'

@@ -1,10 +1,10 @@
-import { stringify } from 'yaml'
 import { loadConfig, type Config } from '../../config/load.ts'
 import { printableConfig } from '../../config/print.ts'
 import { checkStart } from '../../config/start-matrix.ts'
 import { createEmbedder } from '../../memory/embedder/registry.ts'
 import { defineCommand } from '../command.ts'
 import { CONFIG_FLAG } from '../server-flags.ts'
+import { toYaml } from '../yaml.ts'
 
 export const printConfig = defineCommand({
   flags: CONFIG_FLAG,
@@ -15,7 +15,7 @@ export const printConfig = defineCommand({
     const shown = printableConfig(config)
     const embedding = { ...shown['embedding'], fusion_weight: fusionWeight(config) }
     const complete = { ...shown, embedding }
-    await output.text(complete, stringify(complete), config.file === undefined ? undefined : `# ${config.file}`)
+    await output.text(complete, toYaml(complete), config.file === undefined ? undefined : `# ${config.file}`)
   },
 })
 

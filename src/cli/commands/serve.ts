@@ -8,8 +8,10 @@ export const serve = defineCommand({
   notes:
     'Serves the REST API until SIGINT or SIGTERM; running requests then get 15 s. Without a key it binds loopback only.',
   examples: ['serve', 'serve --addr :7777 --data-dir /var/lib/mem', 'MEM_API_KEY=$(cat key) mem serve --addr :7777'],
-  async run({ io }, input) {
-    const config = loadConfig({ flags: input, env: io.env })
+  async run({ io, settings }, input) {
+    // A key named before the verb is the client's flag of the same name.
+    const flags = { ...input, 'api-key': input['api-key'] ?? settings.apiKey }
+    const config = loadConfig({ flags, env: io.env })
     const app = await createApp(config)
     const url = await app.listen()
     io.stdout.write(welcome(url, config.storage.data_dir, config.apiKey !== undefined))

@@ -1,0 +1,7 @@
+import { stringify } from 'yaml'
+
+/**
+ * A module of its own, to be loaded only where YAML is printed: bundled, `await import('yaml')` itself would have no
+ * named exports, because that package is CommonJS.
+ */
+export const toYaml = (value: unknown): string => stringify(value, { aliasDuplicateObjects: false })
