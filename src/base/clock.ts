@@ -9,8 +9,7 @@ export const systemClock: Clock = { now: () => Date.now() }
 /** RFC 3339 in UTC with exactly three fraction digits. */
 export const toTimestamp = (ms: number): string => new Date(ms).toISOString()
 
-const ISO =
-  /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
+const ISO = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
 
 /**
  * Milliseconds of an ISO 8601 time with any offset, or of a bare date as midnight UTC; a time without offset is UTC.

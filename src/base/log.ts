@@ -22,6 +22,8 @@ export function createLogger(level: string, format: 'json' | 'text'): Logger {
 
 function toText(line: string): string {
   const { time, level, msg, ...fields }: Record<string, unknown> = JSON.parse(line)
-  const rest = Object.entries(fields).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  const rest = Object.entries(fields).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
   return `${String(time).slice(11, 23)} ${String(level).toUpperCase().padEnd(5)} ${[String(msg), ...rest].join(' ')}\n`
 }

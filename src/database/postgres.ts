@@ -14,10 +14,12 @@ const STATEMENT_TIMEOUT_MS = 60_000
 const RETRYABLE = new Set(['40001', '40P01'])
 const ATTEMPTS = 5
 
+const INT8: number = pg.types.builtins.INT8
+
 /** Counts and millisecond times come as numbers, not as text: all of ours stay below 2^53. */
 const types: pg.CustomTypesConfig = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
-    if (oid === pg.types.builtins.INT8) return Number
+    if (oid === INT8) return Number
     return format === 'binary' ? pg.types.getTypeParser(oid, 'binary') : pg.types.getTypeParser(oid, 'text')
   },
 }
@@ -105,7 +107,8 @@ class PostgresDatabase implements Database {
       try {
         return await this.#within('BEGIN', fn)
       } catch (error) {
-        if (attempt === ATTEMPTS || !(error instanceof pg.DatabaseError) || !RETRYABLE.has(error.code ?? '')) throw error
+        if (attempt === ATTEMPTS || !(error instanceof pg.DatabaseError) || !RETRYABLE.has(error.code ?? ''))
+          throw error
         await sleep(attempt * 10)
       }
     }

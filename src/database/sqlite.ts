@@ -187,9 +187,9 @@ class SqliteDatabase implements Database {
   scrub(): void {
     this.#scrub ??= setTimeout(() => {
       this.#scrub = undefined
-      // 0 in `busy`: every frame was copied and the log cut. A reader may hold it: then once more, later.
-      const [outcome] = this.#writer?.raw.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
-      if (outcome?.busy !== 0) this.scrub()
+      // The first column, `busy`, is 1 when a reader holds the log: then once more, later.
+      const busy = this.#writer?.raw.pragma('wal_checkpoint(TRUNCATE)', { simple: true })
+      if (busy === 1) this.scrub()
     }, SCRUB_DELAY_MS).unref()
   }
 

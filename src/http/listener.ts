@@ -1,6 +1,12 @@
 import http, { type IncomingMessage, type RequestListener } from 'node:http'
 import https from 'node:https'
-import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, type RawServerDefault } from 'fastify'
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  type RawServerDefault,
+} from 'fastify'
 import type { IdSource } from '../base/ids.ts'
 import { isListed } from './origin.ts'
 
@@ -23,8 +29,8 @@ const CORS_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS'
 const CORS_HEADERS =
   'Authorization, Mem-Agent-Id, Mem-Identity-Provider, Mem-Identity-Proof, X-Mem-Workspace, If-Match, Idempotency-Key, X-Request-ID, Content-Type'
 
-/** What arrived as a body: its bytes, or the fact that they were too many. */
-export type RawBody = Buffer | 'too large'
+/** Stands for a body of too many bytes; every other body is a Buffer. */
+export const TOO_LARGE = Symbol('body too large')
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -106,7 +112,7 @@ function corsHeaders(request: FastifyRequest, allowed: readonly string[]): Recor
 }
 
 /** Reads a body whole, or says that it is too large without keeping it. */
-function collect(payload: IncomingMessage, done: (error: Error | null, body?: RawBody) => void): void {
+function collect(payload: IncomingMessage, done: (error: Error | null, body?: Buffer | typeof TOO_LARGE) => void): void {
   const chunks: Buffer[] = []
   let size = 0
   payload.on('data', (chunk: Buffer) => {
@@ -114,6 +120,6 @@ function collect(payload: IncomingMessage, done: (error: Error | null, body?: Ra
     if (size <= BODY_MAX_BYTES) chunks.push(chunk)
     else chunks.length = 0
   })
-  payload.on('end', () => done(null, size > BODY_MAX_BYTES ? 'too large' : Buffer.concat(chunks)))
+  payload.on('end', () => done(null, size > BODY_MAX_BYTES ? TOO_LARGE : Buffer.concat(chunks)))
   payload.on('error', done)
 }

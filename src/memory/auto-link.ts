@@ -128,7 +128,10 @@ export class AutoLink {
     }
     if (links.length === 0) return
     const cells = await findCells(mutation.tx, memoryId)
-    const old = await findCellsByNo(mutation.tx, links.map((link) => link.oldCellNo))
+    const old = await findCellsByNo(
+      mutation.tx,
+      links.map((link) => link.oldCellNo),
+    )
     for (const link of links) {
       const pair = [cells[link.newSeq]?.cell_id ?? '', old.get(link.oldCellNo)?.cell_id ?? '']
       const facts = { cosine_score: link.cosine, via_cell_pair: pair, embedding_model: search.model }

@@ -72,13 +72,7 @@ export class Edits {
   /** Edits of one Memory take turns, so that only another process can make an append start anew. */
   readonly #turns = new KeyedMutex()
 
-  constructor(parts: {
-    seams: Seams
-    mutations: Mutations
-    ids: IdSource
-    embedding: Embedding
-    queue: EmbedQueue
-  }) {
+  constructor(parts: { seams: Seams; mutations: Mutations; ids: IdSource; embedding: Embedding; queue: EmbedQueue }) {
     this.#seams = parts.seams
     this.#mutations = parts.mutations
     this.#ids = parts.ids

@@ -105,7 +105,10 @@ export class EmbedQueue {
     if (((await nextJobAt(seams.metadata)) ?? Infinity) > now) return false
     const jobs = await seams.metadata.transaction((tx) => leaseJobs(tx, now, now + LEASE_MS, BATCH))
     if (jobs.length === 0) return false
-    const cells = await findCellsByNo(seams.metadata, jobs.map((job) => job.cell_no))
+    const cells = await findCellsByNo(
+      seams.metadata,
+      jobs.map((job) => job.cell_no),
+    )
     const gone = jobs.filter((job) => !cells.has(job.cell_no)).map((job) => job.cell_no)
     if (gone.length > 0) await seams.metadata.transaction((tx) => deleteJobs(tx, gone))
     const waiting = jobs.flatMap((job) => {
@@ -130,7 +133,10 @@ export class EmbedQueue {
       }
     } catch (error) {
       if (this.#abort.signal.aborted) return
-      await this.#fail(rest.map(({ job }) => job), errorText(error))
+      await this.#fail(
+        rest.map(({ job }) => job),
+        errorText(error),
+      )
     }
   }
 
@@ -165,7 +171,11 @@ export class EmbedQueue {
     const workspace = await findWorkspace(seams.metadata, workspaceId)
     if (memory?.auto_link_due !== 1 || !workspace || !autoLink.applies(workspace)) return
     const cells = await findCells(seams.metadata, memoryId)
-    const vectors = await findVectors(seams.vector, embedder.model, cells.map((cell) => cell.cell_no))
+    const vectors = await findVectors(
+      seams.vector,
+      embedder.model,
+      cells.map((cell) => cell.cell_no),
+    )
     const search = await autoLink.search(
       workspace,
       embedder,
@@ -192,7 +202,10 @@ export class EmbedQueue {
     const told = failed.filter((job) => job.attempts === FAILURES_TOLD)
     for (const [workspaceId, group] of byWorkspace(told)) {
       await mutations.run(this.#system(), workspaceId, async (mutation) => {
-        const cells = await findCellsByNo(mutation.tx, group.map((job) => job.cell_no))
+        const cells = await findCellsByNo(
+          mutation.tx,
+          group.map((job) => job.cell_no),
+        )
         for (const job of group) {
           const cell = cells.get(job.cell_no)
           if (!cell) continue
@@ -223,11 +236,18 @@ async function markVectors(
   vectors: readonly CellVector[],
 ): Promise<string[]> {
   const { tx } = mutation
-  const cells = await findCellsByNo(tx, vectors.map(({ cellNo }) => cellNo))
+  const cells = await findCellsByNo(
+    tx,
+    vectors.map(({ cellNo }) => cellNo),
+  )
   const live = vectors.filter(({ cellNo }) => cells.has(cellNo))
   const cellNos = live.map(({ cellNo }) => cellNo)
   if (seams.vectorShared) await insertVectors(tx, model, live)
-  else await seams.deleteVectors(tx, vectors.map(({ cellNo }) => cellNo).filter((cellNo) => !cells.has(cellNo)))
+  else
+    await seams.deleteVectors(
+      tx,
+      vectors.map(({ cellNo }) => cellNo).filter((cellNo) => !cells.has(cellNo)),
+    )
   await markEmbedded(tx, cellNos, model)
   await deleteJobs(tx, cellNos)
   const ready: string[] = []

@@ -3,7 +3,15 @@ import { invalidInput } from './errors.ts'
 import { entryHash, piiDigest } from './ledger-chain.ts'
 import type { LedgerEntry } from './model.ts'
 import { GENESIS_HASH } from './store/chains.ts'
-import { findEntrySeq, hasRedactingForget, queryEntries, readChain, toLedgerEntry, type LedgerFilter, type LedgerRow } from './store/ledger.ts'
+import {
+  findEntrySeq,
+  hasRedactingForget,
+  queryEntries,
+  readChain,
+  toLedgerEntry,
+  type LedgerFilter,
+  type LedgerRow,
+} from './store/ledger.ts'
 
 export interface LedgerPage {
   entries: LedgerEntry[]

@@ -86,9 +86,13 @@ export class Links {
       const edge = await findEdge(this.#view(mutation), workspaceId, edgeId)
       if (!edge) throw notFound('edge', edgeId)
       if (edge.edge_type === SYNTHETIC_EDGE_TYPE) {
-        throw new MemoryError('cannot_unlink_synthetic_edge', `edge ${edgeId} was made by auto-link and ends with a Memory`, {
-          edge_id: edgeId,
-        })
+        throw new MemoryError(
+          'cannot_unlink_synthetic_edge',
+          `edge ${edgeId} was made by auto-link and ends with a Memory`,
+          {
+            edge_id: edgeId,
+          },
+        )
       }
       await this.#seams.deleteEdge(mutation.tx, edgeId)
       mutation.record('unlink', { target: edgeId, metadata: describe(edge) })

@@ -52,8 +52,16 @@ export class Memories {
   ): Promise<Page<Memory>> {
     return this.#db.snapshot(async (view) => {
       const { items: rows, ...rest } = await listMemories(view, workspace.id, collectionId, limit, before)
-      const tags = await findTags(view, rows.map((row) => row.memory_id))
-      const contents = includeContent ? await findContents(view, rows.map((row) => row.head_watermark)) : undefined
+      const tags = await findTags(
+        view,
+        rows.map((row) => row.memory_id),
+      )
+      const contents = includeContent
+        ? await findContents(
+            view,
+            rows.map((row) => row.head_watermark),
+          )
+        : undefined
       const items = rows.map((row) =>
         this.#show(workspace, row, tags.get(row.memory_id), contents?.get(row.head_watermark)),
       )
@@ -100,4 +108,3 @@ export class Memories {
     return toMemory(row, tags, this.#embedding.of(workspace).model, content)
   }
 }
-

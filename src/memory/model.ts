@@ -223,9 +223,7 @@ export const recallHitSchema = z.strictObject({
   graph_provenance: z
     .strictObject({ from_memory_id: z.string(), edge_id: z.string(), edge_type: z.enum(EDGE_TYPES), layer: z.int() })
     .optional(),
-  cells: z
-    .array(z.strictObject({ cell_id: z.string(), seq: z.int(), text: z.string(), score: z.number() }))
-    .optional(),
+  cells: z.array(z.strictObject({ cell_id: z.string(), seq: z.int(), text: z.string(), score: z.number() })).optional(),
 })
 export type RecallHit = z.infer<typeof recallHitSchema>
 

@@ -37,7 +37,10 @@ const ledgerRow = z.object({
   user_agent: text,
   redact_audit: z.number(),
   redacted_fields: text,
-  salt: z.base64().nullable().transform((salt) => (salt === null ? null : Buffer.from(salt, 'base64'))),
+  salt: z
+    .base64()
+    .nullable()
+    .transform((salt) => (salt === null ? null : Buffer.from(salt, 'base64'))),
   pii_digest: z.string(),
   prev_hash: z.string(),
   entry_hash: z.string(),
@@ -53,7 +56,8 @@ const APPLY: Record<string, (tx: Queryable, payload: unknown) => Promise<unknown
   'graph insert': (tx, payload) => insertEdge(tx, edgeSchema.parse(payload)),
   'graph delete': (tx, payload) => deleteEdge(tx, z.object({ edgeId: z.string() }).parse(payload).edgeId),
   'graph deleteOf': (tx, payload) => deleteEdgesOf(tx, z.object({ memoryId: z.string() }).parse(payload).memoryId),
-  'vector delete': (tx, payload) => deleteVectors(tx, z.object({ cellNos: z.array(z.number()) }).parse(payload).cellNos),
+  'vector delete': (tx, payload) =>
+    deleteVectors(tx, z.object({ cellNos: z.array(z.number()) }).parse(payload).cellNos),
 }
 
 /** Carries rows to seams in other databases, in order, each with effect exactly once. Contract: memory.md 9.3.3-4. */
@@ -104,7 +108,9 @@ export class Outbox {
     clearTimeout(this.#retry)
     while (this.#again) {
       this.#again = false
-      const outcomes = await Promise.allSettled([...this.#targets].map(([seam, target]) => this.#drainSeam(seam, target)))
+      const outcomes = await Promise.allSettled(
+        [...this.#targets].map(([seam, target]) => this.#drainSeam(seam, target)),
+      )
       const failure = outcomes.find((outcome) => outcome.status === 'rejected')
       if (failure) return this.#retryLater(failure.reason)
     }
@@ -125,7 +131,7 @@ export class Outbox {
     const mine = await this.#metadata.transaction((tx) => takeLease(tx, lease, this.#holder, now, now + LEASE_MS))
     if (!mine) throw new Error(`another process is delivering to ${seam}`)
     try {
-      for (let rows = await findOutbox(this.#metadata, seam, BATCH); rows.length > 0; ) {
+      for (let rows = await findOutbox(this.#metadata, seam, BATCH); rows.length > 0;) {
         await this.#apply(target, rows)
         rows = await findOutbox(this.#metadata, seam, BATCH)
       }
@@ -138,6 +144,11 @@ export class Outbox {
     await target.transaction(async (tx) => {
       for (const row of rows) await APPLY[`${row.seam} ${row.op}`]?.(tx, JSON.parse(row.payload))
     })
-    await this.#metadata.transaction((tx) => deleteOutbox(tx, rows.map((row) => row.outbox_no)))
+    await this.#metadata.transaction((tx) =>
+      deleteOutbox(
+        tx,
+        rows.map((row) => row.outbox_no),
+      ),
+    )
   }
 }

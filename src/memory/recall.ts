@@ -131,8 +131,14 @@ export class Recall {
     return this.#seams.metadata.snapshot(async (view) => {
       const memories = await findMemories(view, workspaceId, ids)
       const rows = [...new Set(ids)].flatMap((id) => memories.get(id) ?? []).filter((row) => passes(row, filter))
-      const contents = await findContents(view, rows.map((row) => row.head_watermark))
-      const tags = await findTags(view, rows.map((row) => row.memory_id))
+      const contents = await findContents(
+        view,
+        rows.map((row) => row.head_watermark),
+      )
+      const tags = await findTags(
+        view,
+        rows.map((row) => row.memory_id),
+      )
       const results = rows.map((row) => ({
         ...hitOf(row, tags.get(row.memory_id), 0, contents.get(row.head_watermark) ?? ''),
         via: 'seed' as const,

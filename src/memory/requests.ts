@@ -23,7 +23,10 @@ const tags = z
   .refine((value) => Object.keys(value).length <= 256, 'has more than 256 entries')
 
 const limited = (min: number, max: number) =>
-  z.number().refine((value) => value >= min, `must be at least ${min}`).transform((value) => Math.min(value, max))
+  z
+    .number()
+    .refine((value) => value >= min, `must be at least ${min}`)
+    .transform((value) => Math.min(value, max))
 
 const workspaceFields = {
   name: name.min(1, 'must not be empty'),
@@ -198,7 +201,10 @@ export const recallRequest = z.strictObject({
   k: z.int().optional(),
   filters: filters.optional(),
   weights: z
-    .strictObject({ vector: z.number().min(0, 'must not be negative'), keyword: z.number().min(0, 'must not be negative') })
+    .strictObject({
+      vector: z.number().min(0, 'must not be negative'),
+      keyword: z.number().min(0, 'must not be negative'),
+    })
     .partial()
     .optional(),
   include_cells: z.boolean().default(false),

@@ -140,7 +140,7 @@ export class Graph {
     const visited = new Set(seeds)
     const result: WalkResult = { layers: [], edgesWalked: 0, truncated: false }
     const isSpent = (): boolean => result.edgesWalked >= EDGES_WALKED_MAX || this.#clock.now() > deadline
-    for (let frontier = [...seeds]; result.layers.length < depth && frontier.length > 0 && !isSpent(); ) {
+    for (let frontier = [...seeds]; result.layers.length < depth && frontier.length > 0 && !isSpent();) {
       const layer: Step[] = []
       for (let start = 0; start < frontier.length && !isSpent(); start += NODES_AT_ONCE) {
         const nodes = frontier.slice(start, start + NODES_AT_ONCE)

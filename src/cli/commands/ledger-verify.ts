@@ -31,12 +31,15 @@ export const verify = defineCommand({
     const stores = await openStores(config)
     try {
       const { metadata, ledger } = stores.databases
-      const chains = (await listChains(metadata)).filter((chain) => (workspace ?? chain.workspaceId) === chain.workspaceId)
+      const chains = (await listChains(metadata)).filter(
+        (chain) => (workspace ?? chain.workspaceId) === chain.workspaceId,
+      )
       if (workspace !== undefined && chains.length === 0) {
         throw new CliError(EXIT.notFound, `workspace ${workspace} has no ledger here`)
       }
       const outcomes: Verification[] = []
-      for (const chain of chains) outcomes.push(expectHead(await verifyChain(ledger, chain.workspaceId, chain), expected))
+      for (const chain of chains)
+        outcomes.push(expectHead(await verifyChain(ledger, chain.workspaceId, chain), expected))
       const [first] = outcomes
       if (workspace !== undefined && first) await output.answer(first, () => [toRow(first)])
       else await output.list({ chains: outcomes }, outcomes, toRow)

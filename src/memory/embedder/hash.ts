@@ -1,4 +1,5 @@
 import { contentWords, splitIdentifiers, words } from '../search/analysis.ts'
+import { detached } from '../search/detached.ts'
 import { stem } from '../search/stemmer.ts'
 
 export const HASH_DIMENSION = 1024
@@ -53,7 +54,7 @@ function wordOf(word: string): Word {
   if (!known) {
     if (memo.size >= MEMO_LIMIT) memo.clear()
     known = features(word)
-    memo.set(word, known)
+    memo.set(detached(word), known)
   }
   return known
 }
@@ -126,7 +127,7 @@ function mixed(value: number): number {
   return (hash ^ (hash >>> 15)) >>> 0
 }
 
-/** Plain loops: `reduce` and `from` cost 40 of the 60 µs that a text of 27 words may take. */
+/** Plain loops: with `reduce` and `from` a text of 27 words took 88 µs, not 25. */
 function unit(sum: Float64Array): Float32Array {
   const vector = new Float32Array(HASH_DIMENSION)
   let squares = 0

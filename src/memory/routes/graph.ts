@@ -43,9 +43,7 @@ export const graphRoutes = (service: MemoryService): Route[] => [
     traverseRequest,
     ({ workspace }, body) => service.graph.traverse(workspace.id, body),
   ),
-  route({ method: 'GET', path: `${W}/graph/stats`, graph: true }, ({ workspace }) =>
-    service.graph.stats(workspace.id),
-  ),
+  route({ method: 'GET', path: `${W}/graph/stats`, graph: true }, ({ workspace }) => service.graph.stats(workspace.id)),
 ]
 
 /** A comma list of Edge types. */

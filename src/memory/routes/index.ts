@@ -30,10 +30,14 @@ export function mountMemory(app: FastifyInstance, service: MemoryService, settin
   })
   app.setErrorHandler(answerError)
   app.setNotFoundHandler((request, reply) => {
-    answerError(new MemoryError('not_found', `${request.method} ${pathOf(request)} is not a path of this server`, {
-      resource: 'path',
-      id: pathOf(request),
-    }), request, reply)
+    answerError(
+      new MemoryError('not_found', `${request.method} ${pathOf(request)} is not a path of this server`, {
+        resource: 'path',
+        id: pathOf(request),
+      }),
+      request,
+      reply,
+    )
   })
   const routes = [
     ...workspaceRoutes(service),

@@ -1,12 +1,5 @@
 import { invalidInput } from '../errors.ts'
-import {
-  appendRequest,
-  imprintRequest,
-  patchRequest,
-  tagKeySchema,
-  tagRequest,
-  updateRequest,
-} from '../requests.ts'
+import { appendRequest, imprintRequest, patchRequest, tagKeySchema, tagRequest, updateRequest } from '../requests.ts'
 import type { MemoryService } from '../service.ts'
 import { removeTag, upsertTag } from '../tags.ts'
 import { answerPage, cursorOf, limitOf } from './lists.ts'
@@ -36,23 +29,11 @@ export const memoryRoutes = (service: MemoryService): Route[] => [
   route({ method: 'GET', path: MEMORY, etag: 'head_watermark' }, ({ workspace, param }) =>
     service.memories.lookup(workspace, param('id')),
   ),
-  bodyRoute(
-    { method: 'PUT', path: MEMORY, agent: 'required', etag: 'watermark' },
-    updateRequest,
-    (request, body) =>
-      service.edits.update(
-        request.caller,
-        request.workspace,
-        request.param('id'),
-        body,
-        requireExpected(request, body),
-      ),
+  bodyRoute({ method: 'PUT', path: MEMORY, agent: 'required', etag: 'watermark' }, updateRequest, (request, body) =>
+    service.edits.update(request.caller, request.workspace, request.param('id'), body, requireExpected(request, body)),
   ),
-  bodyRoute(
-    { method: 'PATCH', path: MEMORY, agent: 'required', etag: 'watermark' },
-    patchRequest,
-    (request, body) =>
-      service.edits.patch(request.caller, request.workspace, request.param('id'), body, requireExpected(request, body)),
+  bodyRoute({ method: 'PATCH', path: MEMORY, agent: 'required', etag: 'watermark' }, patchRequest, (request, body) =>
+    service.edits.patch(request.caller, request.workspace, request.param('id'), body, requireExpected(request, body)),
   ),
   bodyRoute(
     { method: 'POST', path: `${MEMORY}::append`, agent: 'required', idempotent: true, etag: 'watermark' },
@@ -62,13 +43,7 @@ export const memoryRoutes = (service: MemoryService): Route[] => [
   ),
   route({ method: 'DELETE', path: MEMORY, agent: 'required' }, (request) => {
     const redactAudit = booleanOf(request, 'redact_audit', false)
-    return service.forget.run(
-      request.caller,
-      request.workspace.id,
-      request.param('id'),
-      redactAudit,
-      request.ifMatch,
-    )
+    return service.forget.run(request.caller, request.workspace.id, request.param('id'), redactAudit, request.ifMatch)
   }),
   route({ method: 'GET', path: `${MEMORY}@:watermark`, etag: 'head_watermark' }, ({ workspace, param }) =>
     service.memories.at(workspace, param('id'), param('watermark')),

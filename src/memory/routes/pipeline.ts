@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { sha256 } from '../../base/hash.ts'
 import { BodyError, parseJsonObject } from '../../http/json-body.ts'
-import type { RawBody } from '../../http/listener.ts'
+import { TOO_LARGE } from '../../http/listener.ts'
 import type { Caller } from '../caller.ts'
 import { invalidInput, MemoryError, notFound } from '../errors.ts'
 import type { Proof } from '../identity.ts'
@@ -134,7 +134,9 @@ function readProof(request: FastifyRequest): Proof | undefined {
   } catch (error) {
     if (!(error instanceof BodyError)) throw error
     const provider = header(request, 'mem-identity-provider') ?? 'opaque'
-    throw new MemoryError('agent_verification_failed', 'Mem-Identity-Proof is not base64url of a JSON object', { provider })
+    throw new MemoryError('agent_verification_failed', 'Mem-Identity-Proof is not base64url of a JSON object', {
+      provider,
+    })
   }
 }
 
@@ -168,10 +170,10 @@ function callerOf(
 }
 
 function readBody(request: FastifyRequest): Record<string, unknown> {
-  const raw = request.body as RawBody | undefined
-  if (raw === 'too large') throw invalidInput('the body is larger than 8 MiB')
+  const raw = request.body
+  if (raw === TOO_LARGE) throw invalidInput('the body is larger than 8 MiB')
   try {
-    return parseJsonObject(raw ?? Buffer.alloc(0))
+    return parseJsonObject(Buffer.isBuffer(raw) ? raw : Buffer.alloc(0))
   } catch (error) {
     if (error instanceof BodyError) throw invalidInput(error.message)
     throw error

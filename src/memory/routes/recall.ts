@@ -42,8 +42,7 @@ export const recallRoutes = (service: MemoryService): Route[] => [
     agentRequest,
     ({ caller, workspace }, body) => service.agents.register(caller, workspace.id, body),
   ),
-  route(
-    { method: 'DELETE', path: `${W}/agents/:id`, agent: 'optional', status: 204 },
-    ({ caller, workspace, param }) => service.agents.deactivate(caller, workspace.id, param('id')),
+  route({ method: 'DELETE', path: `${W}/agents/:id`, agent: 'optional', status: 204 }, ({ caller, workspace, param }) =>
+    service.agents.deactivate(caller, workspace.id, param('id')),
   ),
 ]

@@ -78,7 +78,9 @@ function explain(issue: z.core.$ZodIssue | undefined, value: unknown): string {
     return given === undefined ? 'is required' : `must be ${article(issue.expected)}`
   }
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
-  return issue.message.startsWith('must') || issue.message.startsWith('has') ? issue.message : `is not valid: ${issue.message}`
+  return issue.message.startsWith('must') || issue.message.startsWith('has')
+    ? issue.message
+    : `is not valid: ${issue.message}`
 }
 
 const isIndexable = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -30,10 +30,7 @@ export const workspaceRoutes = (service: MemoryService): Route[] => [
   route({ method: 'GET', path: '/workspaces/:ws/collections' }, async (request) => {
     const after = cursorOf(request, [''] as const)?.[0]
     const limit = limitOf(request, 100, 1000)
-    return answerPage(
-      'collections',
-      await listCollections(service.seams.metadata, request.workspace.id, limit, after),
-    )
+    return answerPage('collections', await listCollections(service.seams.metadata, request.workspace.id, limit, after))
   }),
   bodyRoute(
     { method: 'POST', path: '/workspaces/:ws/collections', agent: 'optional', status: 201, idempotent: true },

@@ -51,7 +51,7 @@ async function countCells(db: Database, workspaceId: string): Promise<number> {
     'SELECT sum(cell_count) AS n FROM memory WHERE workspace_id = $1 AND forgotten_at IS NULL',
     [workspaceId],
   )
-  return Number(row?.n ?? 0)
+  return row?.n ?? 0
 }
 
 async function* readChanges(
@@ -62,7 +62,7 @@ async function* readChanges(
   sinceSeq: number,
 ): AsyncGenerator<ChangeBatch> {
   const isFirst = sinceSeq === 0
-  for (let since = sinceSeq; ; ) {
+  for (let since = sinceSeq; ;) {
     const changed = await findChanged(metadata, workspaceId, since, isFirst)
     const last = changed.at(-1)
     if (!last) return
@@ -110,7 +110,11 @@ async function readCells(
     `SELECT * FROM cell WHERE memory_id IN ${inList(metadata, '$1')} ORDER BY memory_id, seq`,
     [JSON.stringify(changed.map((memory) => memory.memory_id))],
   )
-  const vectors = await findVectors(vector, model, rows.map((row) => row.cell_no))
+  const vectors = await findVectors(
+    vector,
+    model,
+    rows.map((row) => row.cell_no),
+  )
   const byMemory = new Map(changed.map((memory) => [memory.memory_id, { memory, cells: new Array<CellDocument>() }]))
   for (const row of rows) {
     const owner = byMemory.get(row.memory_id)

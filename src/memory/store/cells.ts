@@ -42,10 +42,9 @@ export async function findCellNos(db: Queryable, memoryId: string): Promise<numb
 }
 
 export async function findCellsByNo(db: Queryable, cellNos: readonly number[]): Promise<Map<number, CellRow>> {
-  const rows = await db.all<CellRow>(
-    `SELECT * FROM cell WHERE cell_no IN ${inNumbers(db, '$1')}`,
-    [JSON.stringify(cellNos)],
-  )
+  const rows = await db.all<CellRow>(`SELECT * FROM cell WHERE cell_no IN ${inNumbers(db, '$1')}`, [
+    JSON.stringify(cellNos),
+  ])
   return new Map(rows.map((row) => [row.cell_no, row]))
 }
 

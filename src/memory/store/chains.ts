@@ -21,10 +21,9 @@ export const GENESIS_HASH = '0'.repeat(64)
 /** Locks the workspace's row until the transaction ends: its mutations happen one after the other. */
 export async function lockChain(tx: Queryable, workspaceId: string): Promise<Chain | undefined> {
   const lock = tx.dialect === 'postgres' ? 'FOR UPDATE' : ''
-  const row = await tx.get<ChainRow>(
-    `SELECT seq, head_hash, change_seq FROM chain WHERE workspace_id = $1 ${lock}`,
-    [workspaceId],
-  )
+  const row = await tx.get<ChainRow>(`SELECT seq, head_hash, change_seq FROM chain WHERE workspace_id = $1 ${lock}`, [
+    workspaceId,
+  ])
   return row && toChain(row)
 }
 

@@ -19,10 +19,10 @@ const toCollection = (row: CollectionRow): Collection => ({
 })
 
 export async function findCollection(db: Queryable, workspaceId: string, id: string): Promise<Collection | undefined> {
-  const row = await db.get<CollectionRow>(
-    'SELECT * FROM collection WHERE collection_id = $1 AND workspace_id = $2',
-    [id, workspaceId],
-  )
+  const row = await db.get<CollectionRow>('SELECT * FROM collection WHERE collection_id = $1 AND workspace_id = $2', [
+    id,
+    workspaceId,
+  ])
   return row && toCollection(row)
 }
 

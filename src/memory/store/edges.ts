@@ -54,7 +54,12 @@ export async function findEdgeByTriple(
 }
 
 /** The synthetic Edge that joins two Memories in either direction. */
-export async function findSynthetic(db: Queryable, workspaceId: string, a: string, b: string): Promise<Edge | undefined> {
+export async function findSynthetic(
+  db: Queryable,
+  workspaceId: string,
+  a: string,
+  b: string,
+): Promise<Edge | undefined> {
   return (
     (await findEdgeByTriple(db, workspaceId, a, b, SYNTHETIC_EDGE_TYPE)) ??
     (await findEdgeByTriple(db, workspaceId, b, a, SYNTHETIC_EDGE_TYPE))

@@ -34,7 +34,10 @@ export async function leaseJobs(tx: Queryable, now: number, until: number, limit
   )
   const model = due[0]?.model
   const jobs = due.filter((job) => job.model === model)
-  await rescheduleJobs(tx, jobs.map((job) => ({ ...job, next_at: until })))
+  await rescheduleJobs(
+    tx,
+    jobs.map((job) => ({ ...job, next_at: until })),
+  )
   return jobs
 }
 

@@ -59,10 +59,10 @@ export const toHeader = (row: MemoryRow, tags: Tags | undefined): MemoryHeader =
 
 /** A live Memory of the workspace. */
 export function findMemory(db: Queryable, workspaceId: string, id: string): Promise<MemoryRow | undefined> {
-  return db.get<MemoryRow>(
-    'SELECT * FROM memory WHERE memory_id = $1 AND workspace_id = $2 AND forgotten_at IS NULL',
-    [id, workspaceId],
-  )
+  return db.get<MemoryRow>('SELECT * FROM memory WHERE memory_id = $1 AND workspace_id = $2 AND forgotten_at IS NULL', [
+    id,
+    workspaceId,
+  ])
 }
 
 /** The live ones of these Memories, by id. */
@@ -100,7 +100,12 @@ export async function listMemories(
       ...(collectionId === undefined ? [] : [collectionId]),
     ],
   )
-  return toPage(rows, limit, (row) => [row.created_at, row.memory_id], (row) => row)
+  return toPage(
+    rows,
+    limit,
+    (row) => [row.created_at, row.memory_id],
+    (row) => row,
+  )
 }
 
 export async function countMemories(db: Queryable, workspaceId: string, collectionId?: string): Promise<number> {
@@ -189,7 +194,9 @@ export async function setEmbedded(
 
 /** True the first time: auto-link runs once a Memory. */
 export async function takeAutoLink(tx: Queryable, memoryId: string): Promise<boolean> {
-  return (await tx.run('UPDATE memory SET auto_link_due = 0 WHERE memory_id = $1 AND auto_link_due = 1', [memoryId])) > 0
+  return (
+    (await tx.run('UPDATE memory SET auto_link_due = 0 WHERE memory_id = $1 AND auto_link_due = 1', [memoryId])) > 0
+  )
 }
 
 /** Leaves a tombstone without text. */

@@ -51,21 +51,23 @@ export async function listVersions(
       ORDER BY version_no DESC LIMIT $4`,
     [memoryId, since, before ?? Number.MAX_SAFE_INTEGER, limit + 1],
   )
-  return toPage(rows, limit, (row) => [row.version_no], (row) => ({
-    target_id: row.memory_id,
-    watermark: row.watermark,
-    op: row.op,
-    agent_id: row.agent_id,
-    created_at: toTimestamp(row.created_at),
-    ...optional('content_md5_before', row.content_md5_before),
-    content_md5_after: row.content_md5_after,
-  }))
+  return toPage(
+    rows,
+    limit,
+    (row) => [row.version_no],
+    (row) => ({
+      target_id: row.memory_id,
+      watermark: row.watermark,
+      op: row.op,
+      agent_id: row.agent_id,
+      created_at: toTimestamp(row.created_at),
+      ...optional('content_md5_before', row.content_md5_before),
+      content_md5_after: row.content_md5_after,
+    }),
+  )
 }
 
-export async function insertVersion(
-  tx: Queryable,
-  version: Omit<VersionRow, 'tags' | 'superseded_at'>,
-): Promise<void> {
+export async function insertVersion(tx: Queryable, version: Omit<VersionRow, 'tags' | 'superseded_at'>): Promise<void> {
   await tx.run(
     `INSERT INTO memory_version (watermark, memory_id, version_no, op, agent_id, content_md5_before, content_md5_after,
        content, created_at)
