@@ -41,8 +41,15 @@ const built = () => existsSync(stampPath) && readFileSync(stampPath, 'utf8') ===
 
 function run(message, command, args) {
   console.log(message)
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })
+  const env = { ...ownHeaders(), ...process.env }
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env })
   if (error || status !== 0) fail(`${[command, ...args].join(' ')} failed${error ? `: ${error.message}` : ''}`)
+}
+
+/** Native code compiles against the headers that came with this Node, where it has them, instead of downloading some. */
+function ownHeaders() {
+  const prefix = dirname(dirname(process.execPath))
+  return existsSync(join(prefix, 'include/node/node.h')) ? { npm_config_nodedir: prefix } : {}
 }
 
 function fail(message) {
