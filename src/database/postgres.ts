@@ -8,7 +8,8 @@ export interface PostgresOptions {
   poolSize?: number
 }
 
-const CONNECT_TIMEOUT_MS = 5000
+/** To connect, and to wait for a free connection: as long as a request may run. */
+const CONNECT_TIMEOUT_MS = 30_000
 const STATEMENT_TIMEOUT_MS = 60_000
 /** serialization_failure, deadlock_detected: run again, the rows were only contended. */
 const RETRYABLE = new Set(['40001', '40P01'])

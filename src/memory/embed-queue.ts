@@ -10,13 +10,13 @@ import type { Mutation, Mutations } from './mutation.ts'
 import type { Logger } from './ports.ts'
 import type { Seams } from './seams.ts'
 import { countUnembedded, findCells, findCellsByNo, findVectors, insertVectors, markEmbedded } from './store/cells.ts'
-import { deleteJobs, leaseJobs, nextJobAt, rescheduleJobs, type EmbedJob } from './store/jobs.ts'
+import { deleteJobs, extendLeases, leaseJobs, nextJobAt, rescheduleJobs, type EmbedJob } from './store/jobs.ts'
 import { findMemory, setEmbedded, takeAutoLink } from './store/memories.ts'
 import { findWorkspace } from './store/workspaces.ts'
 
 const BATCH = 64
-/** Longer than any provider call may take: a process that dies loses its jobs to the next one after this. */
-const LEASE_MS = 120_000
+/** A process that dies loses its jobs to the next one after this; one that lives renews its leases three times as often. */
+const LEASE_MS = 10_000
 /** Jobs that another process wrote are met at least this often. */
 const POLL_MS = 15_000
 const FAILURES_TOLD = 3
@@ -115,8 +115,23 @@ export class EmbedQueue {
       const cell = cells.get(job.cell_no)
       return cell ? [{ job, text: cell.text }] : []
     })
-    await this.#embed(waiting)
+    const endRenewal = this.#renewLeases(jobs)
+    await this.#embed(waiting).finally(endRenewal)
     return true
+  }
+
+  /** Keeps the jobs from other processes, however long a provider takes; the answer ends that. */
+  #renewLeases(jobs: readonly EmbedJob[]): () => void {
+    const { seams, clock } = this.#parts
+    const cellNos = jobs.map((job) => job.cell_no)
+    let until = jobs[0]?.next_at ?? 0
+    const renew = async (): Promise<void> => {
+      const next = clock.now() + LEASE_MS
+      await seams.metadata.transaction((tx) => extendLeases(tx, cellNos, until, next))
+      until = next
+    }
+    const timer = setInterval(() => void renew().catch(this.#logFailure), LEASE_MS / 3)
+    return () => clearInterval(timer)
   }
 
   async #embed(waiting: readonly { job: EmbedJob; text: string }[]): Promise<void> {
@@ -132,11 +147,8 @@ export class EmbedQueue {
         await this.#completeJobs(embedder.model, done, vectors)
       }
     } catch (error) {
-      if (this.#abort.signal.aborted) return
-      await this.#fail(
-        rest.map(({ job }) => job),
-        errorText(error),
-      )
+      const jobs = rest.map(({ job }) => job)
+      await (this.#abort.signal.aborted ? this.#release(jobs) : this.#fail(jobs, errorText(error)))
     }
   }
 
@@ -187,6 +199,17 @@ export class EmbedQueue {
       const links = await autoLink.admit(mutation, workspace, search)
       await autoLink.write(mutation, workspaceId, memoryId, search, links)
     })
+  }
+
+  /** The next process need not wait for the leases of one that ended in order. */
+  async #release(jobs: readonly EmbedJob[]): Promise<void> {
+    const { seams, clock } = this.#parts
+    await seams.metadata.transaction((tx) =>
+      rescheduleJobs(
+        tx,
+        jobs.map((job) => ({ ...job, next_at: clock.now() })),
+      ),
+    )
   }
 
   async #fail(jobs: readonly EmbedJob[], reason: string): Promise<void> {

@@ -29,6 +29,14 @@ export interface ImprintAnswer {
   latency_ms: number
 }
 
+/** What a Memory keeps of another store: an id (which must be free), its writer, and times (ms). */
+export interface Origin {
+  memoryId?: string | undefined
+  agentId?: string | undefined
+  createdAt?: number | undefined
+  updatedAt?: number | undefined
+}
+
 /** Creates a Memory with its Cells. Contract: memory.md 3.2, 7, 9.3. */
 export class Imprint {
   readonly #seams: Seams
@@ -57,8 +65,16 @@ export class Imprint {
     this.#limits = parts.limits
   }
 
-  /** @throws invalid_input 400, not_found 404 (collection), quota_exceeded 429. */
-  async run(caller: Caller, workspace: Workspace, request: ImprintRequest): Promise<ImprintAnswer> {
+  /**
+   * Without an `origin` the caller is the writer and the time is now; the ledger tells of the caller always.
+   * @throws invalid_input 400, not_found 404 (collection), quota_exceeded 429.
+   */
+  async run(
+    caller: Caller,
+    workspace: Workspace,
+    request: ImprintRequest,
+    origin: Origin = {},
+  ): Promise<ImprintAnswer> {
     const { id: workspaceId } = workspace
     const { collection_id: collectionId, content } = request
     if (collectionId !== undefined && !(await findCollection(this.#seams.metadata, workspaceId, collectionId))) {
@@ -72,17 +88,18 @@ export class Imprint {
     const linked = request.auto_link !== false && this.#autoLink.applies(workspace)
     const newCells = plan.added.map(({ seq, text }) => ({ seq, vector: embedded.vectors.get(text) }))
     const search = linked ? await this.#autoLink.search(workspace, embedder, newCells) : undefined
-    const memoryId = this.#ids('mem_')
+    const { memoryId = this.#ids('mem_'), agentId = caller.agentId } = origin
     const watermark = this.#ids('wmk_')
     const contentMd5 = md5(content)
 
     return this.#mutations.run(caller, workspaceId, async (mutation) => {
       const { tx, now } = mutation
+      const { createdAt = now, updatedAt = createdAt } = origin
       if (collectionId !== undefined && !(await findCollection(tx, workspaceId, collectionId))) {
         throw notFound('collection', collectionId)
       }
       await refuseBeyond(this.#limits, 'memories_per_workspace', () => countMemories(tx, workspaceId))
-      const owner = { workspaceId, memoryId, agentId: caller.agentId }
+      const owner = { workspaceId, memoryId, agentId }
       const { complete, pending } = await storeCells(
         mutation,
         this.#seams,
@@ -100,16 +117,16 @@ export class Imprint {
         content_md5: contentMd5,
         head_watermark: watermark,
         created_watermark: watermark,
-        written_by_agent_id: caller.agentId,
-        last_modified_by_agent_id: caller.agentId,
+        written_by_agent_id: agentId,
+        last_modified_by_agent_id: agentId,
         chunker_id: request.chunker_id ?? null,
         chunker_config: toJson(request.chunker_config),
         cell_count: texts.length,
         embedded_model: isReady ? embedder.model : null,
         auto_link_due: Number(linked && !complete),
         change_seq: mutation.changeSeq(),
-        created_at: now,
-        updated_at: now,
+        created_at: createdAt,
+        updated_at: updatedAt,
         forgotten_at: null,
       })
       await insertVersion(tx, {
@@ -117,11 +134,11 @@ export class Imprint {
         memory_id: memoryId,
         version_no: 1,
         op: 'imprint',
-        agent_id: caller.agentId,
+        agent_id: agentId,
         content_md5_before: null,
         content_md5_after: contentMd5,
         content,
-        created_at: now,
+        created_at: updatedAt,
       })
       if (request.tags) await insertTags(tx, workspaceId, memoryId, request.tags)
       const links = complete ? await this.#autoLink.admit(mutation, workspace, search) : []
@@ -143,7 +160,7 @@ export class Imprint {
         cells_created: texts.length,
         recall_ready: isReady,
         ...(links.length > 0 && { auto_linked_edges: links.length }),
-        written_by_agent_id: caller.agentId,
+        written_by_agent_id: agentId,
         ledger_id: ledgerId,
         latency_ms: elapsedMs(caller),
       }

@@ -185,7 +185,7 @@ export const recallMode = z.enum(RECALL_MODES)
 const query = characters(32 * 1024)
 
 const filters = z.strictObject({
-  collection_id: z.string().optional(),
+  collection_id: reference('coll_').optional(),
   tags: z.record(tagKeySchema, z.union([tagValueSchema, z.array(tagValueSchema)])).optional(),
   ts_after: z.string().optional(),
   ts_before: z.string().optional(),
@@ -194,6 +194,12 @@ const filters = z.strictObject({
   agent_id_not_in: z.array(z.string()).optional(),
 })
 export type RecallFilters = z.infer<typeof filters>
+
+/** Beyond 1e30 more weight changes nothing, and scores would pass what a number holds. */
+const weight = z
+  .number()
+  .min(0, 'must not be negative')
+  .transform((value) => Math.min(value, 1e30))
 
 export const recallRequest = z.strictObject({
   query: query.default(''),
@@ -208,13 +214,13 @@ export const recallRequest = z.strictObject({
     .partial()
     .optional(),
   include_cells: z.boolean().default(false),
-  memory_ids: z.array(z.string()).min(1, 'must name at least one id').max(100, 'has more than 100 ids').optional(),
+  memory_ids: z.array(memoryReference).min(1, 'must name at least one id').max(100, 'has more than 100 ids').optional(),
   graph_expansion: z
     .strictObject({
       depth: z.int().min(0, 'must be 0 or more'),
       edge_types: edgeTypes.optional(),
       direction: directionSchema.default('out'),
-      weight: z.number().min(0, 'must not be negative').default(0.2),
+      weight: weight.default(0.2),
       max_neighbors: z.int().min(0, 'must be 0 or more').max(200, 'must be at most 200').default(10),
       include_neighbors_in_response: z.boolean().default(true),
     })

@@ -8,13 +8,15 @@ const HALF_WRITTEN: Record<string, string> = {
   'a Memory whose Cells are not 0, 1, 2, …': `SELECT memory.memory_id FROM memory LEFT JOIN cell USING (memory_id)
     WHERE forgotten_at IS NULL GROUP BY memory.memory_id, cell_count
     HAVING count(seq) <> cell_count OR count(DISTINCT seq) <> cell_count OR max(seq) + 1 <> cell_count`,
-  'a vector without a Cell': 'SELECT v.cell_no FROM cell_vector v LEFT JOIN cell c ON c.cell_no = v.cell_no WHERE c.cell_no IS NULL',
+  'a vector without a Cell':
+    'SELECT v.cell_no FROM cell_vector v LEFT JOIN cell c ON c.cell_no = v.cell_no WHERE c.cell_no IS NULL',
   'a Cell that says it has a vector and has none': `SELECT cell_id FROM cell c
     LEFT JOIN cell_vector v ON v.cell_no = c.cell_no AND v.model = c.embedding_model
     WHERE c.embedding_model IS NOT NULL AND v.cell_no IS NULL`,
   'a Cell with neither vector nor job': `SELECT cell_id FROM cell c LEFT JOIN embed_job j ON j.cell_no = c.cell_no
     WHERE c.embedding_model IS NULL AND j.cell_no IS NULL`,
-  'a job without a Cell': 'SELECT j.cell_no FROM embed_job j LEFT JOIN cell c ON c.cell_no = j.cell_no WHERE c.cell_no IS NULL',
+  'a job without a Cell':
+    'SELECT j.cell_no FROM embed_job j LEFT JOIN cell c ON c.cell_no = j.cell_no WHERE c.cell_no IS NULL',
   'a ready Memory with a Cell that waits': `SELECT memory_id FROM memory JOIN cell USING (memory_id)
     WHERE embedded_model IS NOT NULL AND (embedding_model IS NULL OR embedding_model <> embedded_model)`,
   'a version without a live Memory': `SELECT watermark FROM memory_version v LEFT JOIN memory m ON m.memory_id = v.memory_id

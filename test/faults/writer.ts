@@ -85,12 +85,24 @@ export class Writer {
     this.open = undefined
     const { requestId, op } = wish
     if (op === 'link' || op === 'unlink') return this.#acknowledgeEdge(wish, answer?.edge?.edge_id)
-    const memory = wish.memory ?? { id: answer.memory_id, watermark: '', content: '', tags: {}, token: '', forgotten: false }
+    const memory = wish.memory ?? {
+      id: answer.memory_id,
+      watermark: '',
+      content: '',
+      tags: {},
+      token: '',
+      forgotten: false,
+    }
     if (!wish.memory) this.memories.push(memory)
     this.settle(memory, wish.becomes)
     if (memory.forgotten) this.#dropEdges(memory)
     if (!op.startsWith('tag')) memory.watermark = answer.watermark
-    this.acknowledged.push({ requestId, op, target: memory.id, ...(!op.startsWith('tag') && { watermark: memory.watermark }) })
+    this.acknowledged.push({
+      requestId,
+      op,
+      target: memory.id,
+      ...(!op.startsWith('tag') && { watermark: memory.watermark }),
+    })
   }
 
   /** The Memory is now what the wish made of it. */
@@ -102,7 +114,9 @@ export class Writer {
 
   #acknowledgeEdge({ requestId, op, path, memory, body }: Wish, made: string | undefined): void {
     const id = made ?? path.slice('/edges/'.length)
-    const target = this.memories.find(({ id }) => id === (body as { target_memory_id?: string } | undefined)?.target_memory_id)
+    const target = this.memories.find(
+      ({ id }) => id === (body as { target_memory_id?: string } | undefined)?.target_memory_id,
+    )
     if (op === 'unlink') this.edges.delete(id)
     else if (memory && target) this.edges.set(id, { source: memory, target })
     this.acknowledged.push({ requestId, op, target: id })
@@ -156,13 +170,22 @@ export class Writer {
     // Small Cells, so that a short text has several.
     const body = { content, tags, chunker_id: 'default', chunker_config: { target_tokens: '16' } }
     const headers = { 'Idempotency-Key': requestId }
-    return { requestId, op: 'imprint', method: 'POST', path: '/memories', body, headers, becomes: { content, tags, token } }
+    return {
+      requestId,
+      op: 'imprint',
+      method: 'POST',
+      path: '/memories',
+      body,
+      headers,
+      becomes: { content, tags, token },
+    }
   }
 
   #tag(about: { requestId: string; path: string }, memory: Known): Wish {
     const { [`mood`]: mood, ...others } = memory.tags
     const path = `${about.path}/tags/mood`
-    if (mood !== undefined) return { ...about, memory, op: 'tag_delete', method: 'DELETE', path, becomes: { tags: others } }
+    if (mood !== undefined)
+      return { ...about, memory, op: 'tag_delete', method: 'DELETE', path, becomes: { tags: others } }
     const value = about.requestId
     const becomes = { tags: { ...others, mood: value } }
     return { ...about, memory, op: 'tag_set', method: 'PUT', path, body: { value }, becomes }

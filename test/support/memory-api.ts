@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { createApp } from '../../src/app.ts'
+import type { Clock } from '../../src/base/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import type { DatabaseAddress } from '../../src/database/open.ts'
 import { createPostgresDatabase, hasPostgres } from './postgres.ts'
 
 /** What came back: status, headers, and the JSON (undefined without a body). */
@@ -26,6 +28,8 @@ export interface MemoryApi {
   readonly url: string
   readonly dataDir: string
   readonly dialect: 'sqlite' | 'postgres'
+  /** Of the database behind it, for tests that look below the API. */
+  readonly address: DatabaseAddress
   /** Calls a path below `/v1`, or from the root when it starts with `//`; as agent `agent_test` unless told. */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Reply>
   /** A new workspace's id. */
@@ -40,8 +44,18 @@ export interface ApiOptions {
   postgresUrl?: string
   env?: Record<string, string>
   flags?: Record<string, unknown>
+  /** Its mem.yaml. */
+  file?: string
   /** Keeps the data of an earlier server. */
   dataDir?: string
+  /** Its time; the system's when absent. */
+  clock?: Clock
+}
+
+/** A clock that runs with the system's, and goes ahead of it when told. */
+export function adjustableClock(): Clock & { advance(ms: number): void } {
+  let ahead = 0
+  return { now: () => Date.now() + ahead, advance: (ms) => void (ahead += ms) }
 }
 
 /** Starts a server over empty stores. */
@@ -57,9 +71,11 @@ export async function startMemoryApi(options: ApiOptions): Promise<MemoryApi> {
           MEM_LEDGER_DRIVER: 'postgres',
         }
       : {}
+  if (options.file !== undefined) writeFileSync(join(dataDir, 'mem.yaml'), options.file)
   const env = { HOME: dataDir, MEM_ADDR: '127.0.0.1:0', MEM_DATA_DIR: dataDir, ...postgres, ...options.env }
   const config = loadConfig({ env, flags: options.flags ?? {}, cwd: dataDir })
-  const app = await createApp({ ...config, telemetry: { ...config.telemetry, log_level: 'error' } })
+  const { clock } = options
+  const app = await createApp({ ...config, telemetry: { ...config.telemetry, log_level: 'error' } }, clock && { clock })
   const url = await app.listen()
 
   const call = async (method: string, path: string, body?: unknown, call: CallOptions = {}): Promise<Reply> => {
@@ -81,6 +97,7 @@ export async function startMemoryApi(options: ApiOptions): Promise<MemoryApi> {
     url,
     dataDir,
     dialect: options.dialect,
+    address: { dialect: options.dialect, dsn: config.stores.metadata.dsn, synchronous: 'normal' },
     call,
     workspace: async (fields = {}) => (await call('POST', '/workspaces', { name: 'test', ...fields })).body.id,
     imprint: async (ws, content, fields = {}) =>
@@ -96,7 +113,7 @@ export async function startMemoryApi(options: ApiOptions): Promise<MemoryApi> {
 export function describeOnBoth(
   name: string,
   define: (api: () => MemoryApi) => void,
-  options: Pick<ApiOptions, 'env' | 'flags'> = {},
+  options: Pick<ApiOptions, 'env' | 'flags' | 'file' | 'clock'> = {},
 ): void {
   for (const dialect of ['sqlite', 'postgres'] as const) {
     describe.skipIf(dialect === 'postgres' && !hasPostgres)(`${name} [${dialect}]`, () => {

@@ -11,7 +11,7 @@ CREATE TABLE workspace (
   auto_link_enabled INTEGER NOT NULL,
   auto_link_threshold DOUBLE PRECISION NOT NULL,
   auto_link_max_edges INTEGER NOT NULL,
-  auto_link_max_incoming_per_day INTEGER NOT NULL,
+  auto_link_max_incoming_per_day BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
 );
@@ -55,6 +55,7 @@ CREATE TABLE memory (
 );
 CREATE INDEX memory_by_age ON memory (workspace_id, created_at, memory_id) WHERE forgotten_at IS NULL;
 CREATE INDEX memory_by_collection ON memory (workspace_id, collection_id, created_at, memory_id) WHERE forgotten_at IS NULL;
+CREATE INDEX memory_by_content ON memory (workspace_id, content_md5) WHERE forgotten_at IS NULL;
 CREATE INDEX memory_by_change ON memory (workspace_id, change_seq);
 CREATE INDEX memory_by_model ON memory (workspace_id, embedded_model) WHERE forgotten_at IS NULL AND cell_count > 0;
 
@@ -62,7 +63,7 @@ CREATE INDEX memory_by_model ON memory (workspace_id, embedded_model) WHERE forg
 CREATE TABLE memory_version (
   watermark TEXT COLLATE "C" PRIMARY KEY,
   memory_id TEXT COLLATE "C" NOT NULL,
-  version_no INTEGER NOT NULL,
+  version_no BIGINT NOT NULL,
   op TEXT COLLATE "C" NOT NULL,
   agent_id TEXT COLLATE "C" NOT NULL,
   content_md5_before TEXT COLLATE "C",
@@ -82,7 +83,8 @@ CREATE TABLE memory_tag (
   workspace_id TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (memory_id, key)
 );
-CREATE INDEX memory_tag_by_value ON memory_tag (workspace_id, key, value, memory_id);
+-- By the begin of the value: an index row holds 2700 bytes, a value up to 16 KB.
+CREATE INDEX memory_tag_by_value ON memory_tag (workspace_id, key, substr(value, 1, 100));
 
 -- cell_no is the short key of the search index; never used again.
 CREATE TABLE cell (

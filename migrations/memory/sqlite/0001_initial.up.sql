@@ -54,6 +54,7 @@ CREATE TABLE memory (
 );
 CREATE INDEX memory_by_age ON memory (workspace_id, created_at, memory_id) WHERE forgotten_at IS NULL;
 CREATE INDEX memory_by_collection ON memory (workspace_id, collection_id, created_at, memory_id) WHERE forgotten_at IS NULL;
+CREATE INDEX memory_by_content ON memory (workspace_id, content_md5) WHERE forgotten_at IS NULL;
 CREATE INDEX memory_by_change ON memory (workspace_id, change_seq);
 CREATE INDEX memory_by_model ON memory (workspace_id, embedded_model) WHERE forgotten_at IS NULL AND cell_count > 0;
 
@@ -81,7 +82,7 @@ CREATE TABLE memory_tag (
   workspace_id TEXT NOT NULL,
   PRIMARY KEY (memory_id, key)
 );
-CREATE INDEX memory_tag_by_value ON memory_tag (workspace_id, key, value, memory_id);
+CREATE INDEX memory_tag_by_value ON memory_tag (workspace_id, key, substr(value, 1, 100));
 
 -- cell_no is the short key of the search index; never used again.
 CREATE TABLE cell (

@@ -4,6 +4,9 @@ import { stem } from '../search/stemmer.ts'
 
 export const HASH_DIMENSION = 1024
 
+/** How much its cosines count beside BM25: both see words only. From 0.1 to 0.3 measured recall hardly differs. */
+export const HASH_FUSION_WEIGHT = 0.15
+
 /**
  * `hash:default`: stems, pairs of stems and character 3- to 5-grams hashed with signs into 1024 values, counts damped by a
  * logarithm, unit length; a text without words gives the zero vector. It is lexical: it finds shared parts of words, not
@@ -21,9 +24,9 @@ export function embedQuery(text: string, idf: (stem: string) => number): Float32
   return embed(text, idf)
 }
 
-const PAIR_WEIGHT = 0.5
+const PAIR_WEIGHT = 0.25
 /** Of all grams of a word together, against 1 for its stem. */
-const GRAM_WEIGHT = 1
+const GRAM_WEIGHT = 1.5
 const MEMO_LIMIT = 50_000
 
 /** What a word adds to a vector: signed weights at places. */

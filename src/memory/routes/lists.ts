@@ -7,7 +7,7 @@ type Query = Pick<RouteRequest, 'query'>
 /** @throws invalid_input 400 when `limit` is not a whole number. */
 export function limitOf(request: Query, standard: number, maximum: number): number {
   const asked = request.query('limit')
-  if (asked !== undefined && !/^-?\d{1,15}$/.test(asked)) throw invalidInput('limit must be a whole number', 'limit')
+  if (asked !== undefined && !/^[+-]?\d+$/.test(asked)) throw invalidInput('limit must be a whole number', 'limit')
   return pageLimit(asked === undefined ? undefined : Number(asked), standard, maximum)
 }
 
@@ -16,7 +16,7 @@ export function cursorOf<K extends readonly (string | number)[]>(request: Query,
   const cursor = request.query('cursor')
   if (cursor === undefined) return undefined
   const key = decodeCursor(cursor, shape)
-  if (!key) throw invalidInput('cursor is not one that this list gave', 'cursor')
+  if (!key?.every(isStorable)) throw invalidInput('cursor is not one that this list gave', 'cursor')
   return key
 }
 
@@ -25,3 +25,7 @@ export const answerPage = <T>(name: string, page: Page<T>): Record<string, unkno
   [name]: page.items,
   ...(page.nextCursor !== undefined && { next_cursor: page.nextCursor }),
 })
+
+/** PostgreSQL takes neither fractions where it counts nor U+0000 in a text. */
+const isStorable = (part: string | number): boolean =>
+  typeof part === 'number' ? Number.isSafeInteger(part) : !part.includes('\0')

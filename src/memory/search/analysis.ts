@@ -9,14 +9,22 @@ export function words(text: string): string[] {
   return runs(text).flatMap((run) => (UNSPACED.test(run) ? pairs(run) : run))
 }
 
-/** The stems a Cell is found by, repetitions included; stop words too, for a query may consist of nothing else. */
+/**
+ * The stems a Cell is found by, repetitions included; stop words too, for a query may consist of nothing else. What hyphens
+ * join is found with them, without, and in parts.
+ */
 export function documentTerms(text: string): string[] {
-  return runs(text).flatMap((run) => (UNSPACED.test(run) && run.length > 1 ? [...pairs(run), ...run] : stem(run)))
+  const terms: string[] = []
+  for (const run of [...runs(text), ...compounds(text)]) {
+    if (UNSPACED.test(run) && run.length > 1) terms.push(...pairs(run), ...run)
+    else terms.push(stem(run))
+  }
+  return terms
 }
 
 /** The stems to search for: stop words only where there is nothing else. */
 export function queryTerms(text: string): string[] {
-  return contentWords(words(text)).map(stem)
+  return [...contentWords(words(text)), ...compounds(text)].map(stem)
 }
 
 /** Without stop words, unless nothing would be left. */
@@ -35,14 +43,25 @@ const SCRIPTS = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer'
 const UNSPACED_SET = SCRIPTS.map((name) => `\\p{Script=${name}}`).join('')
 const UNSPACED = new RegExp(`[${UNSPACED_SET}]`, 'u')
 const RUN = new RegExp(`[${UNSPACED_SET}]+|(?:(?![${UNSPACED_SET}])[\\p{L}\\p{N}])+`, 'gu')
+const HYPHEN = /[-\u2010\u2011]/
+const COMPOUND = /[\p{L}\p{N}]+(?:[-\u2010][\p{L}\p{N}]+)+/gu
 const ASCII_RUN = /[a-z0-9]+/g
 // eslint-disable-next-line no-control-regex
 const ASCII = /^[\0-\x7f]*$/
 
-/** NFC at the end puts Korean syllables together again. */
 function runs(text: string): string[] {
-  if (ASCII.test(text)) return text.toLowerCase().match(ASCII_RUN) ?? []
-  return text.normalize('NFKD').replace(/\p{M}/gu, '').normalize('NFC').toLowerCase().match(RUN) ?? []
+  return ASCII.test(text) ? (text.toLowerCase().match(ASCII_RUN) ?? []) : (fold(text).match(RUN) ?? [])
+}
+
+/** NFC at the end puts Korean syllables together again. */
+function fold(text: string): string {
+  return text.normalize('NFKD').replace(/\p{M}/gu, '').normalize('NFC').toLowerCase()
+}
+
+/** `follow-up` as `followup`. */
+function compounds(text: string): string[] {
+  if (!HYPHEN.test(text)) return []
+  return (fold(text).match(COMPOUND) ?? []).map((compound) => compound.replace(/[^\p{L}\p{N}]/gu, ''))
 }
 
 /** A single character stays as it is. */

@@ -1,10 +1,15 @@
+import { speakerOf } from './speakers.ts'
 import type { CellDocument, SearchFilter } from './types.ts'
+
+const SPEAKER_CELLS = 5
 
 export interface CellEntry {
   readonly cellNo: number
   /** Where the Cell stands in the arrays of the index. */
   readonly slot: number
   readonly memory: MemoryEntry
+  /** Who speaks, if the text begins like a turn of a conversation. */
+  readonly speaker: string | undefined
   seq: number
 }
 
@@ -25,6 +30,8 @@ export class CellTable {
   readonly #cells = new Map<number, CellEntry>()
   readonly #memories = new Map<string, MemoryEntry>()
   readonly #streams = new Map<string | null, MemoryEntry[]>()
+  /** How many Cells each speaker has. */
+  readonly #speakers = new Map<string, number>()
   readonly #slots = new Numbers<CellEntry>()
   readonly #numbers = new Numbers<MemoryEntry>()
   #memoryAt = new Int32Array(64)
@@ -70,7 +77,9 @@ export class CellTable {
   add(cell: CellDocument): CellEntry {
     const memory = this.#memories.get(cell.memoryId) ?? this.#addMemory(cell)
     const { cellNo, seq } = cell
-    const entry = this.#slots.take((slot) => ({ cellNo, slot, memory, seq }))
+    const speaker = speakerOf(cell.text)
+    const entry = this.#slots.take((slot) => ({ cellNo, slot, memory, speaker, seq }))
+    this.#countSpeaker(speaker, 1)
     if (entry.slot >= this.#memoryAt.length) {
       const grown = new Int32Array(Math.ceil(entry.slot * 1.5))
       grown.set(this.#memoryAt)
@@ -90,7 +99,8 @@ export class CellTable {
   }
 
   remove(cell: CellEntry): void {
-    const { memory } = cell
+    const { memory, speaker } = cell
+    this.#countSpeaker(speaker, -1)
     this.#cells.delete(cell.cellNo)
     this.#slots.free(cell.slot)
     memory.cells.splice(memory.cells.indexOf(cell), 1)
@@ -98,6 +108,20 @@ export class CellTable {
     this.#memories.delete(memory.id)
     this.#numbers.free(memory.number)
     memory.stream.splice(position(memory), 1)
+  }
+
+  /** Streams of one Memory or more, by collection id, that of no collection first. */
+  streams(): MemoryEntry[][] {
+    return [...this.#streams]
+      .sort(([a], [b]) => ((a ?? '') < (b ?? '') ? -1 : 1))
+      .map(([, stream]) => stream)
+      .filter((stream) => stream.length > 0)
+  }
+
+  /** Who speaks in a Memory. One who does so in fewer than five Cells is a heading, not a speaker. */
+  speaker({ cells }: MemoryEntry): string | undefined {
+    const name = cells[0]?.speaker
+    return name !== undefined && (this.#speakers.get(name) ?? 0) >= SPEAKER_CELLS ? name : undefined
   }
 
   /** 1 at each slot whose Memory passes; absent = all pass. */
@@ -108,6 +132,13 @@ export class CellTable {
       if (passes(memory, filter)) for (const { slot } of memory.cells) mask[slot] = 1
     }
     return mask
+  }
+
+  #countSpeaker(name: string | undefined, change: 1 | -1): void {
+    if (name === undefined) return
+    const count = (this.#speakers.get(name) ?? 0) + change
+    if (count === 0) this.#speakers.delete(name)
+    else this.#speakers.set(name, count)
   }
 
   /** The fewest Memories that hold all that can pass. */

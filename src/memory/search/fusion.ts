@@ -1,90 +1,104 @@
-import { type CellEntry, type MemoryEntry, position } from './cell-table.ts'
+import type { CellEntry, MemoryEntry } from './cell-table.ts'
+import { type Surroundings, surroundings, withScoresAround, withTermsAround } from './context.ts'
+import type { LexicalIndex, QueryTerm } from './lexical.ts'
 import { byScore, type Listed } from './memory-list.ts'
-import type { Signals } from './signals.ts'
+import type { Signal, Signals } from './signals.ts'
 
 export interface Fused {
   memory: MemoryEntry
-  /** In [0, 1]. */
+  /** In [0, 1] unless the caller's weights make it more. */
   score: number
 }
 
 /** The caller's weights: both lists min-max-normalised, absent = 0. Contract: memory.md 4.2. */
-export function fuseWeighted(
-  keyword: readonly Listed[],
-  vector: readonly Listed[],
-  weights: { keyword: number; vector: number },
-): Fused[] {
+export function fuseWeighted({ keyword, vector }: Signals, weights: { keyword: number; vector: number }): Fused[] {
   const sums = new Map<MemoryEntry, number>()
-  for (const [list, weight] of [
-    [keyword, weights.keyword],
-    [vector, weights.vector],
-  ] as const) {
-    for (const { memory, score } of minMax(list)) sums.set(memory, (sums.get(memory) ?? 0) + weight * score)
+  const add = (list: readonly Listed[], weight: number): void => {
+    const toScale = minMax(list)
+    for (const { memory, score } of list) sums.set(memory, (sums.get(memory) ?? 0) + weight * toScale(score))
   }
+  add(keyword.list, weights.keyword)
+  add(vector.list, weights.vector)
   return [...sums].map(([memory, score]) => ({ memory, score })).sort(byScore)
 }
 
-/** Scores between those of the last and the first; all equal = 1. */
-function minMax(list: readonly Listed[]): Fused[] {
-  const highest = list[0]?.score ?? 0
-  const range = highest - (list.at(-1)?.score ?? 0)
-  return list.map(({ memory, score }) => ({ memory, score: range > 0 ? 1 - (highest - score) / range : 1 }))
+/** From 0 for the last score of a list to 1 for the first; of all equal scores each is 1, and what is below the last is 0. */
+function minMax(list: readonly Listed[]): (score: number) => number {
+  const highest = list[0]?.score ?? Infinity
+  const lowest = list.at(-1)?.score ?? -Infinity
+  const range = highest - lowest
+  return (score) => (range > 0 ? Math.max(0, (score - lowest) / range) : score >= highest ? 1 : 0)
 }
 
-/** How much of the scores of the Memories before and after one counts for it, by distance. */
-const NEIGHBOUR_SHARES = [0.3, 0.1]
+/** What being said by whom the query asks for adds, beside 1 for the best keyword score. */
+const SPEAKER_SHARE = 0.4
+/** Terms that count in context: the most telling ones of a long query. */
+const CONTEXT_TERMS = 32
+
+/** What the default fusion reads besides the two lists. */
+export interface Context {
+  lexical: LexicalIndex
+  terms: readonly QueryTerm[]
+  /** BM25 by slot. */
+  bm25: Float32Array
+  coherence: (stream: MemoryEntry[]) => number
+  /** Whether the filter lets a Memory take part. */
+  passes: (memory: MemoryEntry) => boolean
+  /** Whether a Memory is said by whom the query asks for. */
+  spokenAsAsked: (memory: MemoryEntry) => boolean
+}
 
 /**
- * The default fusion: the scaled sum of both scores of a Memory, and a share of those of its neighbours. The first of both
- * lists scores 1. Contract: memory.md 4.2.
- * @param passes whether a Memory passes the filter; others lend nothing
+ * The default fusion: BM25 and cosine of a Memory, each with what the Memories around lend, scaled by the highest and added;
+ * more for what was said by whom the query asks for. The best one scores 1. Contract: memory.md 4.2.
  */
-export function fuseWithContext(signals: Signals, passes: (memory: MemoryEntry) => boolean): Fused[] {
-  const { keyword, vector } = signals
+export function fuseWithContext({ keyword, vector, fusionWeight }: Signals, context: Context): Fused[] {
   const found = new Set([...keyword.list, ...vector.list].map(({ memory }) => memory))
-  const scored = new Set([...found].flatMap((memory) => around(memory, NEIGHBOUR_SHARES.length).filter(passes)))
-  const base = baseScores([...scored], signals)
-  const sums = [...scored].map((memory) => ({ memory, score: withNeighbours(memory, base) }))
-  const highest = Math.max(...sums.map(({ score }) => score))
-  const leader = keyword.list[0]?.memory === vector.list[0]?.memory ? keyword.list[0]?.memory : undefined
-  return sums
-    .map(({ memory, score }) => ({ memory, score: memory === leader ? 1 : score / highest }))
-    .filter(({ score }) => score > 0)
+  const scene = surroundings(found, context.coherence, context.passes)
+  const byTerms = scaled(keywordScores(scene, context))
+  const byCosine = scaled(withScoresAround(scene, cosines(scene, vector)))
+  const memories = scene.memories.slice(0, scene.scored)
+  const sums = byTerms.map((score, i) => score + fusionWeight * (byCosine[i] ?? 0))
+  memories.forEach((memory, i) => (sums[i] = (sums[i] ?? 0) + (context.spokenAsAsked(memory) ? SPEAKER_SHARE : 0)))
+  const scores = scaled(sums)
+  return memories
+    .map((memory, i) => ({ memory, score: scores[i] ?? 0 }))
+    .filter(({ memory, score }) => score > 0 || found.has(memory))
     .sort(byScore)
 }
 
-/** The Memories up to `reach` before and after one in its stream, itself among them. */
-function around(memory: MemoryEntry, reach: number): MemoryEntry[] {
-  const at = position(memory)
-  return memory.stream.slice(Math.max(0, at - reach), at + reach + 1)
+function keywordScores(scene: Surroundings, { lexical, terms, bm25 }: Context): Float32Array {
+  const slots = Uint32Array.from(scene.memories, ({ cells }) => bestSlot(cells, bm25))
+  const telling = terms.slice(0, CONTEXT_TERMS)
+  const totals = Float32Array.from(slots, (slot) => bm25[slot] ?? 0)
+  return withTermsAround(scene, totals, lexical.shares(telling, slots), telling.length)
 }
 
-function withNeighbours(memory: MemoryEntry, base: ReadonlyMap<MemoryEntry, number>): number {
-  const at = position(memory)
-  const scoreAt = (index: number): number => base.get(memory.stream[index] ?? memory) ?? 0
-  return NEIGHBOUR_SHARES.reduce(
-    (sum, share, i) =>
-      sum +
-      share * ((at > i ? scoreAt(at - 1 - i) : 0) + (at + 1 + i < memory.stream.length ? scoreAt(at + 1 + i) : 0)),
-    scoreAt(at),
-  )
+function bestSlot(cells: readonly CellEntry[], bm25: Float32Array): number {
+  let best = cells[0]?.slot ?? 0
+  for (const { slot } of cells) if ((bm25[slot] ?? 0) > (bm25[best] ?? 0)) best = slot
+  return best
 }
 
-/** By Memory: the sum of the best each signal says of one of its Cells. */
-function baseScores(memories: readonly MemoryEntry[], signals: Signals): Map<MemoryEntry, number> {
-  const cells = memories.flatMap((memory) => memory.cells)
-  const base = new Map<MemoryEntry, number>()
-  for (const scores of scaledScores(cells, signals)) {
-    const best = new Map<MemoryEntry, number>()
-    cells.forEach(({ memory }, i) => best.set(memory, Math.max(best.get(memory) ?? 0, scores[i] ?? 0)))
-    for (const [memory, score] of best) base.set(memory, (base.get(memory) ?? 0) + score)
-  }
-  return base
+/** Of the best Cell of each Memory, min-max-scaled. */
+function cosines({ memories }: Surroundings, { list, scoresAt }: Signal): Float32Array {
+  const cells = memories.flatMap((memory, index) => memory.cells.map(({ slot }) => ({ slot, index })))
+  const found = scoresAt(Uint32Array.from(cells, ({ slot }) => slot))
+  const toScale = minMax(list)
+  const best = new Float32Array(memories.length)
+  cells.forEach(({ index }, i) => (best[index] = Math.max(best[index] ?? 0, toScale(found[i] ?? -Infinity))))
+  return best
+}
+
+/** By the highest, which becomes 1. */
+function scaled(scores: Float32Array): Float32Array {
+  const highest = scores.reduce((a, b) => Math.max(a, b), 0)
+  return highest > 0 ? scores.map((score) => score / highest) : scores
 }
 
 /**
- * What each signal that found something says of Cells, 0 = nothing. Of two signals each counts by its weight and as a share
- * of its highest score, 1 in all; a single one speaks in its own scale.
+ * What each signal says of Cells, 0 = nothing. Of two signals each counts by its weight and as a share of its highest score,
+ * 1 in all; a single one speaks in its own scale.
  */
 export function scaledScores(cells: readonly CellEntry[], { keyword, vector, fusionWeight }: Signals): Float32Array[] {
   const slots = Uint32Array.from(cells, ({ slot }) => slot)

@@ -1,13 +1,23 @@
 import { documentTerms } from './analysis.ts'
+import { detached } from './detached.ts'
 
 /** A list entry is 32 bits: a slot or a term number, then a count that stops at 255. */
 const COUNT_BITS = 8
 const COUNT_MASK = 0xff
 const NUMBERS = 2 ** (32 - COUNT_BITS)
 
-export interface Bm25 {
-  k1: number
-  b: number
+/**
+ * BM25 with every length taken LENGTH_OFFSET words longer than it is: of short texts the longer ones say more, of long ones
+ * they only use more words, so the usual `b` should be some 0.4 for chat turns of 25 words and 0.9 for passages of 200. The
+ * offset gives each its own: b = average / (average + offset).
+ */
+const K1 = 1.8
+const LENGTH_OFFSET = 30
+
+/** A term by number, and the most it can add to a score. */
+export interface QueryTerm {
+  number: number
+  most: number
 }
 
 /**
@@ -72,22 +82,28 @@ export class LexicalIndex {
 
   /** Inverse document frequency: ln(1 + (N - n + ½) / (n + ½)). */
   idf(term: string): number {
-    const n = this.#frequencies[this.#numbers.get(term) ?? -1] ?? 0
-    return Math.log(1 + (this.#size - n + 0.5) / (n + 0.5))
+    return this.#idf(this.#frequencies[this.#numbers.get(term) ?? -1] ?? 0)
   }
 
-  /** BM25 of every slot for weighted terms; 0 = none of them is in it. */
-  scores(query: ReadonlyMap<string, number>, { k1, b }: Bm25): Float32Array {
+  /** The known terms of a query, the most telling first; repetitions count. */
+  query(terms: readonly string[]): QueryTerm[] {
+    const counts = new Map<string, number>()
+    for (const term of terms) counts.set(term, (counts.get(term) ?? 0) + 1)
+    return [...counts]
+      .flatMap(([term, count]) => {
+        const number = this.#numbers.get(term)
+        return number === undefined ? [] : { number, most: count * this.idf(term) * (K1 + 1) }
+      })
+      .sort((a, b) => b.most - a.most)
+  }
+
+  /** BM25 of every slot; 0 = none of the terms is in it. */
+  scores(query: readonly QueryTerm[]): Float32Array {
     const scores = new Float32Array(this.#lengths.length)
-    const average = this.#words / Math.max(1, this.#size)
-    const slope = (k1 * b) / Math.max(1, average)
-    const base = k1 * (1 - b)
+    const { base, slope } = this.#norm()
     const lengths = this.#lengths
-    for (const [term, weight] of query) {
-      const number = this.#numbers.get(term)
-      const postings = number === undefined ? undefined : this.#postings[number]
-      if (number === undefined || !postings) continue
-      const most = weight * this.idf(term) * (k1 + 1)
+    for (const { number, most } of query) {
+      const postings = this.#postings[number] ?? EMPTY
       const n = this.#frequencies[number] ?? 0
       for (let i = 0; i < n; i++) {
         const posting = postings[i] ?? 0
@@ -99,14 +115,50 @@ export class LexicalIndex {
     return scores
   }
 
-  /** The terms of a Cell, each with its count. */
-  *termsAt(slot: number): Generator<[term: string, count: number]> {
-    for (const entry of this.#entries(slot)) yield [this.#terms[entry >>> COUNT_BITS] ?? '', entry & COUNT_MASK]
+  /** What each term adds to the BM25 of each of these slots: a row of terms a slot. */
+  shares(query: readonly QueryTerm[], slots: Uint32Array): Float32Array {
+    const shares = new Float32Array(query.length * slots.length)
+    const { base, slope } = this.#norm()
+    query.forEach(({ number, most }, column) => {
+      const postings = this.#postings[number] ?? EMPTY
+      const n = this.#frequencies[number] ?? 0
+      slots.forEach((slot, row) => {
+        const posting = postings[lowerBound(postings, n, pack(slot, 0))] ?? 0
+        if (posting >>> COUNT_BITS !== slot) return
+        const count = posting & COUNT_MASK
+        shares[row * query.length + column] = (most * count) / (count + base + slope * (this.#lengths[slot] ?? 0))
+      })
+    })
+    return shares
   }
 
-  /** Words of a Cell, repetitions included. */
-  lengthAt(slot: number): number {
-    return this.#lengths[slot] ?? 0
+  /** How alike two Cells are: the cosine of their terms weighed by idf, each term once. */
+  similarity(a: number, b: number): number {
+    const inA = new Set(Array.from(this.#entries(a), (entry) => entry >>> COUNT_BITS))
+    let common = 0
+    let squaresB = 0
+    for (const entry of this.#entries(b)) {
+      const square = this.#squaredIdf(entry >>> COUNT_BITS)
+      squaresB += square
+      if (inA.has(entry >>> COUNT_BITS)) common += square
+    }
+    let squaresA = 0
+    for (const number of inA) squaresA += this.#squaredIdf(number)
+    return common === 0 ? 0 : common / Math.sqrt(squaresA * squaresB)
+  }
+
+  /** The part of BM25 that grows with a Cell's length: `base + slope * length`. */
+  #norm(): { base: number; slope: number } {
+    const slope = K1 / (LENGTH_OFFSET + this.#words / Math.max(1, this.#size))
+    return { base: slope * LENGTH_OFFSET, slope }
+  }
+
+  #idf(frequency: number): number {
+    return Math.log(1 + (this.#size - frequency + 0.5) / (frequency + 0.5))
+  }
+
+  #squaredIdf(number: number): number {
+    return this.#idf(this.#frequencies[number] ?? 0) ** 2
   }
 
   #entries(slot: number): Uint32Array {
@@ -119,8 +171,9 @@ export class LexicalIndex {
     if (number === undefined) {
       number = this.#free.pop() ?? this.#terms.length
       if (number >= NUMBERS) throw new RangeError(`more than ${NUMBERS} different words in a workspace`)
-      this.#numbers.set(term, number)
-      this.#terms[number] = term
+      const kept = detached(term)
+      this.#numbers.set(kept, number)
+      this.#terms[number] = kept
       this.#frequencies[number] = 0
       this.#postings[number] = EMPTY
     }

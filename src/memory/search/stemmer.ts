@@ -1,3 +1,5 @@
+import { detached } from './detached.ts'
+
 /**
  * The stemmer of M. F. Porter, "An algorithm for suffix stripping" (1980), for lower-case English words. Words with other
  * letters or digits, and words of two letters, come back as they are.
@@ -6,8 +8,8 @@ export function stem(word: string): string {
   let stemmed = memo.get(word)
   if (stemmed === undefined) {
     if (memo.size >= MEMO_LIMIT) memo.clear()
-    stemmed = ENGLISH.test(word) ? porter(word) : word
-    memo.set(word, stemmed)
+    stemmed = detached(ENGLISH.test(word) ? porter(word) : word)
+    memo.set(detached(word), stemmed)
   }
   return stemmed
 }

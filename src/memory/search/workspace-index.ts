@@ -1,14 +1,15 @@
 import { embedQuery } from '../embedder/hash.ts'
 import { queryTerms } from './analysis.ts'
-import { type CellEntry, CellTable, type MemoryEntry } from './cell-table.ts'
+import { type CellEntry, CellTable } from './cell-table.ts'
 import { VectorCodes } from './codes.ts'
+import { Coherence } from './coherence.ts'
 import { fuseWeighted, fuseWithContext, type Fused } from './fusion.ts'
-import { LexicalIndex } from './lexical.ts'
+import { LexicalIndex, type QueryTerm } from './lexical.ts'
 import { hitsOf } from './hits.ts'
+import { speakersAskedFor } from './speakers.ts'
 import { foundSignal, keywordSignal, type Rescore, type Signal, type Signals, vectorSignal } from './signals.ts'
 import type { CellDocument, MemoryCells, SearchAnswer, SearchQuery } from './types.ts'
 
-const BM25 = { k1: 1.2, b: 0.75 }
 /** Memories of each list that take part in a fusion, and for each hit wanted. */
 const DEPTH = 200
 const DEPTH_PER_HIT = 4
@@ -20,11 +21,11 @@ const DEPTH_PER_HIT = 4
 export class WorkspaceIndex {
   readonly #table = new CellTable()
   readonly #lexical = new LexicalIndex()
+  readonly #coherence = new Coherence(this.#table, this.#lexical)
   readonly #rescore: Rescore | undefined
   #codes: VectorCodes | undefined
   /** By slot: 1 where a vector other than zero is. */
   #embedded = new Uint8Array(64)
-  readonly #waiting = new Set<number>()
 
   constructor(rescore?: Rescore) {
     this.#rescore = rescore
@@ -33,11 +34,6 @@ export class WorkspaceIndex {
   /** Cells held. */
   get size(): number {
     return this.#table.size
-  }
-
-  /** Cells that wait for a vector. */
-  get pending(): number {
-    return this.#waiting.size
   }
 
   /**
@@ -51,21 +47,45 @@ export class WorkspaceIndex {
       for (const cell of cells) this.#put(cell)
       for (const cell of gone) this.#remove(cell)
     }
+    this.#coherence.forget()
   }
 
-  /** The k best Memories for a query. Contract: memory.md 4.2, 4.3. */
+  /** The k best Memories for a query; nothing may be applied meanwhile. Contract: memory.md 4.2, 4.3. */
   async search(query: SearchQuery): Promise<SearchAnswer> {
     const mask = this.#table.mask(query.filter)
     const depth = Math.max(DEPTH, DEPTH_PER_HIT * query.k)
-    const bm25 = query.mode === 'vector' ? NO_SCORES : this.#lexical.scores(weighed(queryTerms(query.text)), BM25)
-    const keyword = query.mode === 'vector' ? NOTHING : keywordSignal(this.#table, bm25, mask, depth)
+    const terms = query.mode === 'vector' ? [] : this.#lexical.query(queryTerms(query.text))
+    const bm25 = this.#lexical.scores(terms)
+    const keyword = keywordSignal(this.#table, bm25, mask, depth)
     const vector = query.mode === 'keyword' ? NOTHING : await this.#vectorSignal(query, mask, depth)
     const signals = { keyword, vector, fusionWeight: query.fusionWeight }
-    const ranked = fuse(query, signals, mask).slice(0, query.k)
+    const ranked = this.#rank(query, signals, { terms, bm25, mask }).slice(0, query.k)
     return {
       hits: hitsOf(ranked, signals, query.includeCells),
       scanned: this.#scanned(bm25, vector, mask),
     }
+  }
+
+  #rank(
+    { mode, text, weights }: SearchQuery,
+    signals: Signals,
+    { terms, bm25, mask }: { terms: QueryTerm[]; bm25: Float32Array; mask: Uint8Array | undefined },
+  ): readonly Fused[] {
+    if (mode === 'keyword') return signals.keyword.list
+    if (mode === 'vector') return signals.vector.list
+    if (weights) return fuseWeighted(signals, weights)
+    const asked = speakersAskedFor(text)
+    return fuseWithContext(signals, {
+      lexical: this.#lexical,
+      terms,
+      bm25,
+      coherence: (stream) => this.#coherence.of(stream),
+      passes: ({ cells }) => !mask || mask[cells[0]?.slot ?? -1] === 1,
+      spokenAsAsked: (memory) => {
+        const speaker = this.#table.speaker(memory)
+        return speaker !== undefined && asked(speaker)
+      },
+    })
   }
 
   async #vectorSignal({ text, vector, k }: SearchQuery, mask: Uint8Array | undefined, depth: number): Promise<Signal> {
@@ -84,10 +104,8 @@ export class WorkspaceIndex {
     if (cell.vector) {
       this.#codes ??= new VectorCodes(cell.vector.length)
       this.#codes.put(slot, cell.vector)
-      this.#waiting.delete(cell.cellNo)
     } else {
       this.#codes?.clear(slot)
-      this.#waiting.add(cell.cellNo)
     }
     if (slot >= this.#embedded.length) this.#embedded = grownBytes(this.#embedded, slot)
     this.#embedded[slot] = this.#codes?.has(slot) ? 1 : 0
@@ -97,7 +115,6 @@ export class WorkspaceIndex {
     this.#lexical.remove(cell.slot)
     this.#codes?.clear(cell.slot)
     this.#embedded[cell.slot] = 0
-    this.#waiting.delete(cell.cellNo)
     this.#table.remove(cell)
   }
 
@@ -113,25 +130,10 @@ export class WorkspaceIndex {
   }
 }
 
-const NO_SCORES = new Float32Array(0)
 const NOTHING: Signal = { list: [], scoresAt: (slots) => new Float32Array(slots.length).fill(-Infinity) }
 
 function grownBytes(bytes: Uint8Array, slot: number): Uint8Array<ArrayBuffer> {
   const grown = new Uint8Array(Math.ceil((slot + 1) * 1.5))
   grown.set(bytes)
   return grown
-}
-
-function weighed(terms: readonly string[]): Map<string, number> {
-  const weights = new Map<string, number>()
-  for (const term of terms) weights.set(term, (weights.get(term) ?? 0) + 1)
-  return weights
-}
-
-function fuse({ mode, weights }: SearchQuery, signals: Signals, mask: Uint8Array | undefined): readonly Fused[] {
-  if (mode === 'keyword') return signals.keyword.list
-  if (mode === 'vector') return signals.vector.list
-  if (weights) return fuseWeighted(signals.keyword.list, signals.vector.list, weights)
-  const passes = ({ cells }: MemoryEntry): boolean => !mask || mask[cells[0]?.slot ?? -1] === 1
-  return fuseWithContext(signals, passes)
 }

@@ -83,7 +83,7 @@ export async function countIncomingSynthetic(db: Queryable, memoryId: string, si
 /** One side of the Edges of a Memory, newest first. Relies on edge_by_source, edge_by_target. */
 const sideOf = (column: string, db: Queryable): string =>
   `SELECT * FROM edge
-    WHERE ${column} = $1 AND ($2 IS NULL OR edge_id < $2) AND ($3 IS NULL OR edge_type IN ${inList(db, '$3')})
+    WHERE ${column} = $1 AND (CAST($2 AS TEXT) IS NULL OR edge_id < $2) AND (CAST($3 AS TEXT) IS NULL OR edge_type IN ${inList(db, '$3')})
     ORDER BY edge_id DESC LIMIT $4`
 
 /** Newest first; `before` is the id of the last one shown. */
@@ -121,7 +121,7 @@ export async function listEdgesOfMany(
   const side = (column: string): string =>
     `SELECT edge.*, ${column} AS origin,
        row_number() OVER (PARTITION BY ${column} ORDER BY edge_id DESC) AS place
-     FROM edge WHERE ${column} IN ${inList(db, '$1')} AND ($2 IS NULL OR edge_type IN ${inList(db, '$2')})`
+     FROM edge WHERE ${column} IN ${inList(db, '$1')} AND (CAST($2 AS TEXT) IS NULL OR edge_type IN ${inList(db, '$2')})`
   const sides = { out: ['source_memory_id'], in: ['target_memory_id'], both: ['source_memory_id', 'target_memory_id'] }
   const rows = await db.all<EdgeRow & { origin: string; place: number }>(
     `SELECT * FROM (${sides[direction].map(side).join(' UNION ALL ')}) AS ranked

@@ -34,11 +34,23 @@ export async function leaseJobs(tx: Queryable, now: number, until: number, limit
   )
   const model = due[0]?.model
   const jobs = due.filter((job) => job.model === model)
-  await rescheduleJobs(
-    tx,
-    jobs.map((job) => ({ ...job, next_at: until })),
-  )
-  return jobs
+  const leased = jobs.map((job) => ({ ...job, next_at: until }))
+  await rescheduleJobs(tx, leased)
+  return leased
+}
+
+/** Moves the end of leases from `until` to `next` (ms); a job that was done or rescheduled meanwhile is left alone. */
+export async function extendLeases(
+  tx: Queryable,
+  cellNos: readonly number[],
+  until: number,
+  next: number,
+): Promise<void> {
+  await tx.run(`UPDATE embed_job SET next_at = $3 WHERE cell_no IN ${inNumbers(tx, '$1')} AND next_at = $2`, [
+    JSON.stringify(cellNos),
+    until,
+    next,
+  ])
 }
 
 export async function rescheduleJobs(tx: Queryable, jobs: readonly EmbedJob[]): Promise<void> {

@@ -37,7 +37,7 @@ export async function listPins(
   before: string | undefined,
 ): Promise<Page<Pin>> {
   const rows = await db.all<PinRow>(
-    `SELECT * FROM pin WHERE workspace_id = $1 AND ($2 IS NULL OR pin_id < $2) ORDER BY pin_id DESC LIMIT $3`,
+    `SELECT * FROM pin WHERE workspace_id = $1 AND (CAST($2 AS TEXT) IS NULL OR pin_id < $2) ORDER BY pin_id DESC LIMIT $3`,
     [workspaceId, before ?? null, limit + 1],
   )
   return toPage(rows, limit, (row) => [row.pin_id], toPin)

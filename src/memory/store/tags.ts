@@ -24,6 +24,9 @@ export async function findTags(db: Queryable, memoryIds: readonly string[]): Pro
   return byMemory
 }
 
+/** What of a value is in memory_tag_by_value: its first 100 characters. */
+const indexed = (value: string): string => [...value.slice(0, 200)].slice(0, 100).join('')
+
 /** Memories whose tag `key` is one of `values`. Relies on memory_tag_by_value. */
 export async function findTagged(
   db: Queryable,
@@ -32,8 +35,9 @@ export async function findTagged(
   values: readonly string[],
 ): Promise<Set<string>> {
   const rows = await db.all<{ memory_id: string }>(
-    `SELECT memory_id FROM memory_tag WHERE workspace_id = $1 AND key = $2 AND value IN ${inList(db, '$3')}`,
-    [workspaceId, key, JSON.stringify(values)],
+    `SELECT memory_id FROM memory_tag
+      WHERE workspace_id = $1 AND key = $2 AND substr(value, 1, 100) IN ${inList(db, '$4')} AND value IN ${inList(db, '$3')}`,
+    [workspaceId, key, JSON.stringify(values), JSON.stringify(values.map(indexed))],
   )
   return new Set(rows.map((row) => row.memory_id))
 }

@@ -53,7 +53,7 @@ export async function listWorkspaces(
 ): Promise<Page<Workspace>> {
   const rows = await db.all<WorkspaceRow>(
     `SELECT * FROM workspace
-      WHERE ($1 IS NULL OR workspace_id < $1) AND ($2 IS NULL OR workspace_id = $2)
+      WHERE (CAST($1 AS TEXT) IS NULL OR workspace_id < $1) AND (CAST($2 AS TEXT) IS NULL OR workspace_id = $2)
       ORDER BY workspace_id DESC LIMIT $3`,
     [before ?? null, only ?? null, limit + 1],
   )

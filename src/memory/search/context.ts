@@ -1,0 +1,105 @@
+import { type MemoryEntry, position } from './cell-table.ts'
+
+/** How much of a query term's score in a Memory counts for the Memories one, two and three places from it. */
+const TERM_SHARES = [0.6, 0.4, 0.2]
+/** The same for cosines, which add up where terms count once. */
+const COSINE_SHARES = [0.3, 0.1]
+const REACH = TERM_SHARES.length
+
+/** Memories to be scored and, after them, those that only lend to them. */
+export interface Surroundings {
+  memories: readonly MemoryEntry[]
+  /** How many of them are to be scored. */
+  scored: number
+  /** For each Memory to be scored: the places in `memories` of those around it. */
+  around: readonly Neighbour[][]
+}
+
+interface Neighbour {
+  index: number
+  /** In Memories, from 1. */
+  distance: number
+  /** How far the stream holds together, from 0 to 1. */
+  coherence: number
+}
+
+/**
+ * The Memories found, those next to them, and all that lend to any of these.
+ * @param coherenceOf of a stream; where it is 0 Memories stand alone
+ * @param passes whether a Memory passes the filter; the others neither score nor lend
+ */
+export function surroundings(
+  found: Iterable<MemoryEntry>,
+  coherenceOf: (stream: MemoryEntry[]) => number,
+  passes: (memory: MemoryEntry) => boolean,
+): Surroundings {
+  const places = new Map<MemoryEntry, number>()
+  const placeOf = (memory: MemoryEntry): number => {
+    const place = places.get(memory) ?? places.size
+    places.set(memory, place)
+    return place
+  }
+  for (const memory of found) placeOf(memory)
+  for (const memory of new Set(places.keys())) {
+    if (coherenceOf(memory.stream) === 0) continue
+    for (const { other } of near(memory, 1)) if (passes(other)) placeOf(other)
+  }
+  const scored = places.size
+  const around = [...places.keys()].map((memory) => {
+    const coherence = coherenceOf(memory.stream)
+    if (coherence === 0) return []
+    return near(memory, REACH)
+      .filter(({ other }) => passes(other))
+      .map(({ other, distance }) => ({ index: placeOf(other), distance, coherence }))
+  })
+  return { memories: [...places.keys()], scored, around }
+}
+
+function near(memory: MemoryEntry, reach: number): { other: MemoryEntry; distance: number }[] {
+  const at = position(memory)
+  const from = Math.max(0, at - reach)
+  return memory.stream
+    .slice(from, at + reach + 1)
+    .map((other, i) => ({ other, distance: Math.abs(from + i - at) }))
+    .filter(({ distance }) => distance > 0)
+}
+
+/**
+ * BM25 with context: a query term counts as much as it does in the Memory, or as its share in one around it, if that is
+ * more. So a Memory that says one half of what is asked, next to one that says the other, says it all.
+ * @param totals BM25 of each Memory
+ * @param shares what each of the terms adds to it: a row a Memory
+ */
+export function withTermsAround(
+  { scored, around }: Surroundings,
+  totals: Float32Array,
+  shares: Float32Array,
+  terms: number,
+): Float32Array {
+  const lent = new Float32Array(terms)
+  return totals.slice(0, scored).map((total, i) => {
+    lent.set(shares.subarray(i * terms, (i + 1) * terms))
+    let gained = total
+    for (const { index, distance, coherence } of around[i] ?? []) {
+      const share = coherence * (TERM_SHARES[distance - 1] ?? 0)
+      for (let term = 0; term < terms; term++) {
+        const gain = share * (shares[index * terms + term] ?? 0) - (lent[term] ?? 0)
+        if (gain <= 0) continue
+        gained += gain
+        lent[term] = (lent[term] ?? 0) + gain
+      }
+    }
+    return gained
+  })
+}
+
+/** Scores with a share of those around them. */
+export function withScoresAround({ scored, around }: Surroundings, scores: Float32Array): Float32Array {
+  return scores.slice(0, scored).map((score, i) => {
+    let sum = score
+    for (const { index, distance, coherence } of around[i] ?? []) {
+      sum += coherence * (COSINE_SHARES[distance - 1] ?? 0) * (scores[index] ?? 0)
+    }
+    return sum
+  })
+}
