@@ -11,7 +11,7 @@ const FLOORS = [
   ['cli'],
   ['index'],
   ['app'],
-  ['console'],
+  ['console', 'mcp'],
   SERVICES,
   ['platform'],
   ['http'],

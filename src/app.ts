@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { systemClock } from './base/clock.ts'
+import { systemClock, type Clock } from './base/clock.ts'
 import { errorText } from './base/errors.ts'
-import { createIdSource } from './base/ids.ts'
+import { createIdSource, type IdSource } from './base/ids.ts'
 import { createLogger } from './base/log.ts'
 import { packageRoot } from './base/package-root.ts'
 import { parseAddress } from './config/address.ts'
@@ -12,11 +12,15 @@ import { ConfigError } from './config/errors.ts'
 import { keyTag } from './config/key-file.ts'
 import type { Config } from './config/load.ts'
 import { bindsLoopback, checkStart } from './config/start-matrix.ts'
+import { printableConfig } from './config/print.ts'
 import { readTls } from './config/tls.ts'
+import { mountConsole } from './console/index.ts'
 import type { Database } from './database/database.ts'
 import { migrate, MigrationError } from './database/migrate.ts'
 import { openDatabase, type DatabaseAddress } from './database/open.ts'
+import { replaceCertificate } from './http/certificate.ts'
 import { createListener } from './http/listener.ts'
+import type { SessionParts } from './mcp/session.ts'
 import { createEmbedder } from './memory/embedder/registry.ts'
 import { mountMemory } from './memory/routes/index.ts'
 import { LocalSearch } from './memory/search/local.ts'
@@ -36,15 +40,100 @@ export interface App {
   listen(): Promise<string>
   /** Lets running requests end, 15 s at most, then closes the stores. */
   close(): Promise<void>
+  /** Serves the certificate that the files hold now, without dropping a connection; keeps the old one when it is no good. */
+  reloadCertificate(): Promise<void>
 }
 
-/** Puts the server together: configuration, databases, services, listener. @throws ConfigError when a store is unusable. */
-export async function createApp(config: Config): Promise<App> {
+/**
+ * Puts the server together: configuration, databases, services, listener; a test may set its time.
+ * @throws ConfigError when a store is unusable.
+ */
+export async function createApp(config: Config, { clock = systemClock }: { clock?: Clock } = {}): Promise<App> {
   const warnings = checkStart(config)
-  const log = createLogger(config.telemetry.log_level, config.telemetry.log_format)
+  const memory = await createMemory(config, clock)
+  const { service, log, ids } = memory
   for (const warning of warnings) log.warn({}, warning)
+  const { server } = config
+  let tls = await readTls(config, clock.now())
+  const access = {
+    apiKey: config.apiKey,
+    apiKeyId: config.apiKey === undefined ? undefined : keyTag(config.apiKey),
+    guardLoopback: bindsLoopback(config) && !server.allow_no_auth,
+    timeoutMs: server.timeout,
+  }
+  const allowedOrigins = server.allowed_origins
+  const listener = createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins, tls })
+  const multiTenant = server.mode === 'multi-tenant'
+  mountMemory(listener, service, { ...access, allowedOrigins, multiTenant })
+  mountConsole(listener, service, clock, {
+    ...access,
+    configuration: printableConfig(config),
+    get certificate() {
+      return tls?.cert
+    },
+  })
+  if (server.mcp_enable) {
+    const { mountMcp } = await import('./mcp/http.ts')
+    mountMcp(listener, await toolParts(config, memory), { apiKeyId: access.apiKeyId, multiTenant })
+  }
+  return {
+    listen: async () => {
+      const url = await bind(listener, config)
+      service.start()
+      log.info({ url, ...(config.apiKey !== undefined && { api_key_tag: keyTag(config.apiKey) }) }, 'listening')
+      return url
+    },
+    close: async () => {
+      await within(SHUTDOWN_MS, listener.close())
+      await memory.close()
+    },
+    reloadCertificate: async () => {
+      try {
+        tls = await readTls(config, clock.now())
+        if (tls) replaceCertificate(listener, tls)
+        log.info({}, 'the certificate was read again')
+      } catch (error) {
+        log.error({ reason: errorText(error) }, 'the certificate could not be read again; the old one stays')
+      }
+    },
+  }
+}
+
+/**
+ * Serves the tools over standard streams, until the input ends, on the stores themselves. Contract: memory.md 12.1.
+ * @throws ConfigError when a store is unusable.
+ */
+export async function serveTools(
+  config: Config,
+  input: AsyncIterable<Uint8Array>,
+  write: (line: string) => unknown,
+): Promise<void> {
+  const memory = await createMemory(config, systemClock)
+  try {
+    const { Session } = await import('./mcp/session.ts')
+    const { serveLines } = await import('./mcp/stdio.ts')
+    const { apiKey } = config
+    if (apiKey === undefined) memory.log.warn({}, 'no API key: whoever starts this program may read and write')
+    const peer = apiKey === undefined ? { authorized: true } : { authorized: false, apiKeyId: keyTag(apiKey) }
+    memory.service.start()
+    await serveLines(new Session(await toolParts(config, memory), peer), input, write)
+  } finally {
+    await memory.close()
+  }
+}
+
+interface Memory {
+  service: MemoryService
+  ids: IdSource
+  log: ReturnType<typeof createLogger>
+  close(): Promise<void>
+}
+
+/** The memory service over the stores of the configuration. */
+async function createMemory(config: Config, clock: Clock): Promise<Memory> {
+  const log = createLogger(config.telemetry.log_level, config.telemetry.log_format)
   const stores = await openStores(config)
-  const ids = createIdSource(systemClock)
+  const ids = createIdSource(clock)
   const index = createSearch(config, stores.databases)
   const service = new MemoryService({
     databases: stores.databases,
@@ -56,40 +145,21 @@ export async function createApp(config: Config): Promise<App> {
       versionRetentionDays: config.storage.version_retention_days,
       rejectInactiveAgents: config.server.reject_inactive_agents,
     },
-    clock: systemClock,
+    clock,
     ids,
     log,
   })
-  const { server } = config
-  const listener = createListener({
-    log,
-    ids,
-    timeoutMs: server.timeout,
-    allowedOrigins: server.allowed_origins,
-    tls: readTls(server.tls),
-  })
-  mountMemory(listener, service, {
-    multiTenant: server.mode === 'multi-tenant',
-    apiKey: config.apiKey,
-    apiKeyId: config.apiKey === undefined ? undefined : keyTag(config.apiKey),
-    guardLoopback: bindsLoopback(config) && !server.allow_no_auth,
-    allowedOrigins: server.allowed_origins,
-    timeoutMs: server.timeout,
-  })
-  return {
-    listen: async () => {
-      const url = await bind(listener, config)
-      service.start()
-      log.info({ url, ...(config.apiKey !== undefined && { api_key_tag: keyTag(config.apiKey) }) }, 'listening')
-      return url
-    },
-    close: async () => {
-      await within(SHUTDOWN_MS, listener.close())
-      await service.close()
-      await index.close()
-      await stores.close()
-    },
+  const close = async (): Promise<void> => {
+    await service.close()
+    await index.close()
+    await stores.close()
   }
+  return { service, ids, log, close }
+}
+
+async function toolParts(config: Config, { service, ids, log }: Memory): Promise<SessionParts> {
+  const { MemoryTools } = await import('./memory/tools/index.ts')
+  return { tools: new MemoryTools(service, ids, config.server.timeout), log, apiKey: config.apiKey }
 }
 
 /** Small workspaces are searched in this thread, large ones in a worker with connections of its own. */

@@ -29,6 +29,9 @@ const modules = {
   ledgerVerify: () => import('./commands/ledger-verify.ts'),
   health: () => import('./commands/health.ts'),
   serve: () => import('./commands/serve.ts'),
+  mcp: () => import('./commands/mcp.ts'),
+  mcpInstall: () => import('./commands/mcp-install.ts'),
+  initCert: () => import('./commands/init-cert.ts'),
   version: () => import('./commands/version.ts'),
   completion: () => import('./commands/completion.ts'),
 }
@@ -99,6 +102,9 @@ export const SECTIONS: Readonly<Record<string, Readonly<Record<string, Entry>>>>
   },
   'Server:': {
     serve: entry('Start the server', modules.serve, 'serve'),
+    mcp: entry('Serve the tools to an agent', modules.mcp, 'mcp'),
+    'mcp install': entry('Connect an agent: write its configuration', modules.mcpInstall, 'mcpInstall'),
+    'init-cert': entry('Make a self-signed certificate', modules.initCert, 'initCert'),
     'print-config': entry('Show the configuration in force', modules.config, 'printConfig'),
     'check-config': entry('Test the configuration', modules.config, 'checkConfig'),
     health: entry('Ask whether the server lives', modules.health, 'health'),

@@ -1,7 +1,11 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { errorText } from '../base/errors.ts'
+import { parseAddress } from './address.ts'
+import { isCertifiable, keepPair, type Pair } from './certificates.ts'
 import { ConfigError } from './errors.ts'
 import type { Config } from './load.ts'
 
@@ -24,20 +28,37 @@ export function checkTls(tls: Config['server']['tls'], loopback: boolean): strin
     const written = mode.toString(8).padStart(4, '0')
     warnings.push(`server.tls.key_file ${key_file} is open to others (mode ${written}): chmod 600 ${key_file}`)
   }
-  if (!loopback && certificate.checkIssued(certificate)) warnings.push(SELF_SIGNED)
+  if (!loopback && isSelfSigned(certificate)) warnings.push(SELF_SIGNED)
   return warnings
 }
 
-/** The pair to serve, PEM; undefined without TLS. @throws ConfigError when there is none to read. */
-export function readTls(tls: Config['server']['tls']): { cert: string; key: string } | undefined {
+/** The pair to serve; undefined without TLS. Makes a self-signed one when asked to and there is none that lasts.
+ *  @throws ConfigError when there is none to use. Contract: memory.md 10. */
+export async function readTls({ server: { tls, addr }, storage }: Config, now: number): Promise<Pair | undefined> {
   if (!tls.enabled) return undefined
   const { cert_file, key_file } = tls
   if (cert_file === undefined || key_file === undefined) {
-    const key = 'server.tls.auto_self_signed'
-    throw new ConfigError(key, `${key} is not part of this version; set server.tls.cert_file and server.tls.key_file`)
+    return keepSelfSigned(join(storage.data_dir, 'tls'), parseAddress(addr)?.host ?? '', now)
   }
-  return { cert: read('server.tls.cert_file', cert_file), key: read('server.tls.key_file', key_file) }
+  const pair = { cert: read('server.tls.cert_file', cert_file), key: read('server.tls.key_file', key_file) }
+  parsePair(pair.cert, pair.key)
+  return pair
 }
+
+async function keepSelfSigned(directory: string, host: string, now: number): Promise<Pair> {
+  const everywhere = host === '' || host === '0.0.0.0' || host === '::'
+  const name = everywhere ? hostname() : host
+  try {
+    return await keepPair(directory, { host: isCertifiable(name) ? name : 'localhost', sans: ['localhost'], now })
+  } catch (error) {
+    const key = 'server.tls.auto_self_signed'
+    throw new ConfigError(key, `${key}: no certificate can be kept in ${directory}: ${errorText(error)}`)
+  }
+}
+
+/** `checkIssued` would say no for want of the right to sign others. */
+const isSelfSigned = (certificate: X509Certificate): boolean =>
+  certificate.issuer === certificate.subject && certificate.verify(certificate.publicKey)
 
 function missing(name: string): ConfigError {
   const key = `server.tls.${name}`

@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import type { Database, Param, Queryable } from './database.ts'
+import { Erasure } from './sqlite-erasure.ts'
 
 export interface SqliteOptions {
   path: string
@@ -12,7 +13,7 @@ export interface SqliteOptions {
 }
 
 const BUSY_TIMEOUT_MS = 5000
-/** Erased values leave the write-ahead log within 60 s (memory.md 9.1); one scrub serves the forgets of this long. */
+/** Erased values leave the files within 60 s (memory.md 9.1); one scrub serves the deletions of this long. */
 const SCRUB_DELAY_MS = 5000
 
 /** Opens (and creates) an embedded database: WAL, one writer, readers beside it. */
@@ -81,13 +82,18 @@ class SqliteDatabase implements Database {
   #snapshots: Promise<unknown> = Promise.resolve()
   #queue: Pending[] = []
   #flushing: Promise<void> | undefined
-  #scrub: NodeJS.Timeout | undefined
+  #erasure: Erasure | undefined
+  #scrubTimer: NodeJS.Timeout | undefined
+  #scrubbing: Promise<void> = Promise.resolve()
 
   constructor(options: SqliteOptions) {
     this.location = resolve(options.path)
     if (!options.readonly) {
       mkdirSync(dirname(this.location), { recursive: true, mode: 0o700 })
+      // A log that a clean end would have removed may hold what the last process had yet to erase.
+      const wasKilled = existsSync(`${this.location}-wal`)
       this.#writer = new Connection(options, false)
+      if (wasKilled) this.scrub()
     }
     this.#reader = new Connection(options, true)
     this.#snapshotReader = new Connection(options, true)
@@ -185,20 +191,28 @@ class SqliteDatabase implements Database {
   }
 
   scrub(): void {
-    this.#scrub ??= setTimeout(() => {
-      this.#scrub = undefined
-      // The first column, `busy`, is 1 when a reader holds the log: then once more, later.
-      const busy = this.#writer?.raw.pragma('wal_checkpoint(TRUNCATE)', { simple: true })
-      if (busy === 1) this.scrub()
-    }, SCRUB_DELAY_MS).unref()
+    this.#scrubTimer ??= setTimeout(() => void this.#runScrub(), SCRUB_DELAY_MS).unref()
+  }
+
+  #runScrub(): Promise<void> {
+    clearTimeout(this.#scrubTimer)
+    this.#scrubTimer = undefined
+    const writer = this.#writer?.raw
+    if (!writer) return Promise.resolve()
+    this.#erasure ??= new Erasure(writer, this.location)
+    const erasure = this.#erasure
+    this.#scrubbing = this.#scrubbing.then(() => erasure.run()).catch(() => this.scrub())
+    return this.#scrubbing
   }
 
   async close(): Promise<void> {
     while (this.#flushing) await this.#flushing
-    clearTimeout(this.#scrub)
     await this.#snapshots
     this.#reader.raw.close()
     this.#snapshotReader.raw.close()
+    if (this.#scrubTimer) await this.#runScrub()
+    await this.#scrubbing
+    clearTimeout(this.#scrubTimer)
     this.#writer?.raw.pragma('wal_checkpoint(TRUNCATE)')
     this.#writer?.raw.close()
   }

@@ -4,10 +4,13 @@ export class BodyError extends Error {}
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 /** Only escapes can bring U+0000 or half of a surrogate pair into a string of valid UTF-8. */
 const SUSPECT = /\\u(?:0000|[dD][89a-fA-F])/
+/** Of lists and objects in one another: far from where walking them overflows the stack. */
+const DEPTH_MAX = 1000
 
 /**
- * Parses a JSON object of valid UTF-8; an empty body is an empty object where `optional`.
- * @throws BodyError for bad UTF-8, malformed JSON, anything but an object, U+0000 and unpaired surrogates at any depth.
+ * Parses a JSON object of valid UTF-8.
+ * @throws BodyError for bad UTF-8, malformed JSON, anything but an object, U+0000 and unpaired surrogates at any depth, and
+ * too much depth.
  */
 export function parseJsonObject(raw: Buffer): Record<string, unknown> {
   const text = decode(raw)
@@ -15,7 +18,7 @@ export function parseJsonObject(raw: Buffer): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new BodyError('the body must be a JSON object')
   }
-  if (SUSPECT.test(text)) refuseBadText(value)
+  refuseBad(value, SUSPECT.test(text))
   return Object.fromEntries(Object.entries(value))
 }
 
@@ -36,16 +39,13 @@ function parse(text: string): unknown {
   }
 }
 
-/** @throws BodyError when some string, a key included, holds U+0000 or an unpaired surrogate. */
-function refuseBadText(value: unknown): void {
-  if (typeof value === 'string') refuseBadString(value)
-  else if (Array.isArray(value)) value.forEach(refuseBadText)
-  else if (typeof value === 'object' && value !== null) {
-    for (const [key, item] of Object.entries(value)) {
-      refuseBadString(key)
-      refuseBadText(item)
-    }
-  }
+/** @throws BodyError when it is nested too deep; with `strings`, also when some string, a key included, is no text. */
+export function refuseBad(value: unknown, strings: boolean, depth = 0): void {
+  if (strings && typeof value === 'string') refuseBadString(value)
+  if (typeof value !== 'object' || value === null) return
+  if (depth > DEPTH_MAX) throw new BodyError(`the body is nested deeper than ${DEPTH_MAX} levels`)
+  if (strings && !Array.isArray(value)) Object.keys(value).forEach(refuseBadString)
+  for (const item of Object.values(value)) refuseBad(item, strings, depth + 1)
 }
 
 function refuseBadString(text: string): void {

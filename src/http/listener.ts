@@ -1,14 +1,13 @@
-import http, { type IncomingMessage, type RequestListener } from 'node:http'
-import https from 'node:https'
+import { METHODS, type IncomingMessage, type ServerOptions } from 'node:http'
 import Fastify, {
   LogController,
   type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyRequest,
-  type RawServerDefault,
 } from 'fastify'
 import type { IdSource } from '../base/ids.ts'
 import { isListed } from './origin.ts'
+import { answerUnreadable } from './unreadable.ts'
 
 export interface ListenerOptions {
   log: FastifyBaseLogger
@@ -24,6 +23,8 @@ export interface ListenerOptions {
 /** Larger bodies are refused by whoever reads them. Contract: memory.md 2.3. */
 export const BODY_MAX_BYTES = 8 * 1024 * 1024
 const HEADERS_TIMEOUT_MS = 10_000
+/** An identity proof may hold a whole system prompt. */
+const HEADERS_MAX_BYTES = 64 * 1024
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 const CORS_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS'
 const CORS_HEADERS =
@@ -50,31 +51,45 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     genReqId: (request) => requestId(request, options.ids),
     // `%40` and `%3A` equal `@` and `:` before routes are matched.
     rewriteUrl: (request) => decodeMarks(request.url ?? '/'),
-    routerOptions: { maxParamLength: 8192, ignoreTrailingSlash: false },
+    routerOptions: { maxParamLength: HEADERS_MAX_BYTES, ignoreTrailingSlash: false },
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, options),
     forceCloseConnections: 'idle',
-    serverFactory: (handler) => createServer(options, handler),
+    ...serverOptions(options),
+    requestTimeout: options.timeoutMs + HEADERS_TIMEOUT_MS,
     return503OnClosing: false,
     exposeHeadRoutes: true,
   })
+  // Only a method that the router knows can be answered by 405.
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   app.decorateRequest('startedAt', 0)
   app.addHook('onRequest', async (request, reply) => {
     request.startedAt = performance.now()
+    // Comes once for every request, also when the client has gone before the answer (499).
+    reply.raw.once('close', () => {
+      const isUpgraded = reply.sent && !reply.raw.headersSent
+      if (!isUpgraded) logAccess(request, reply.raw.headersSent ? reply.raw.statusCode : 499)
+    })
     reply.header('X-Request-ID', request.id)
     if (options.allowedOrigins.length > 0) {
       reply.headers(corsHeaders(request, options.allowedOrigins))
       if (request.method === 'OPTIONS') await reply.code(204).send()
     }
   })
-  app.addHook('onResponse', async (request, reply) => logAccess(request, reply.statusCode))
-  app.addHook('onRequestAbort', async (request) => logAccess(request, 499))
+  // A connection that is busy now would stay open for its client's next request, and keep the process.
+  app.addHook('preClose', async () => void (app.server.keepAliveTimeout = 1))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => collect(payload, done))
   return app
 }
 
-function createServer({ tls, timeoutMs }: ListenerOptions, handler: RequestListener): RawServerDefault {
-  const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: timeoutMs + HEADERS_TIMEOUT_MS }
-  return tls ? https.createServer({ ...limits, ...tls }, handler) : http.createServer(limits, handler)
+function serverOptions({ tls }: ListenerOptions): { http: ServerOptions } | { https: ServerOptions } {
+  const limits = {
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    maxHeaderSize: HEADERS_MAX_BYTES,
+    // Node's own refusal has no envelope; the guards look at Host where it matters.
+    requireHostHeader: false,
+  }
+  return tls ? { https: { ...limits, ...tls } } : { http: limits }
 }
 
 function requestId(request: IncomingMessage, ids: IdSource): string {
@@ -86,10 +101,22 @@ function decodeMarks(url: string): string {
   const end = url.indexOf('?')
   const path = end < 0 ? url : url.slice(0, end)
   if (!path.includes('%')) return url
-  return path.replace(/%40/g, '@').replace(/%3a/gi, ':') + (end < 0 ? '' : url.slice(end))
+  // What decodes to nothing is an unknown path like any other, and passes the same guards.
+  const decodable = isDecodable(path) ? path : path.replaceAll('%', '%25')
+  return decodable.replace(/%40/g, '@').replace(/%3a/gi, ':') + (end < 0 ? '' : url.slice(end))
 }
 
-function logAccess(request: FastifyRequest, status: number): void {
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Every request leaves this line; who upgrades a connection writes it. Contract: memory.md 2.1. */
+export function logAccess(request: FastifyRequest, status: number): void {
   const path = request.originalUrl.split('?', 1)[0] ?? ''
   const duration = Math.round((performance.now() - request.startedAt) * 1000) / 1000
   const line = { method: request.method, path, status, duration_ms: duration, request_id: request.id }
@@ -121,5 +148,6 @@ function collect(payload: IncomingMessage, done: (error: Error | null, body?: Bu
     else chunks.length = 0
   })
   payload.on('end', () => done(null, size > BODY_MAX_BYTES ? TOO_LARGE : Buffer.concat(chunks)))
-  payload.on('error', done)
+  // The client has gone: nobody is left to answer.
+  payload.on('error', () => undefined)
 }

@@ -2,7 +2,7 @@ import { encodeTime } from 'ulid'
 import type { Database } from '../database/database.ts'
 import type { LedgerPage } from './ledger.ts'
 import type { LedgerEntry } from './model.ts'
-import { listAfter, listLatest } from './store/activity.ts'
+import { listLatest } from './store/activity.ts'
 import { toLedgerEntry, type LedgerFilter } from './store/ledger.ts'
 
 const BATCH = 500
@@ -10,10 +10,8 @@ const BATCH = 500
 const SCAN_MAX = 2000
 /** Above every ledger id. */
 const END = 'lg_~'
-/** Two processes may commit in another order than that of their ids, but never this far apart (ms). */
-const OVERTAKING_MS = 5000
-
-export type ActivityFilter = Pick<LedgerFilter, 'agentId' | 'ops' | 'since' | 'until'>
+/** Entries that a follower sees at once. */
+const FOLLOWED = 100
 
 /**
  * The newest entries of all workspaces, newest first; the cursor is the id of the last one looked at. A page may be short,
@@ -21,7 +19,7 @@ export type ActivityFilter = Pick<LedgerFilter, 'agentId' | 'ops' | 'since' | 'u
  */
 export async function recentEntries(
   ledger: Database,
-  filter: ActivityFilter,
+  filter: LedgerFilter,
   limit: number,
   before = END,
 ): Promise<LedgerPage> {
@@ -41,19 +39,16 @@ export async function recentEntries(
   return { entries, next_cursor: cursor }
 }
 
-/** Follows the ledgers of all workspaces from now on: each call gives what was not given before, oldest first. */
-export function followEntries(ledger: Database, now: number): (now: number) => Promise<LedgerEntry[]> {
-  const given = new Set<string>()
-  let isFirst = true
-  return async (later = now) => {
-    const rows = await listAfter(ledger, firstIdOf(later - OVERTAKING_MS), BATCH)
-    const fresh = rows.filter((row) => !given.has(row.ledger_id))
-    given.clear()
-    for (const row of rows) given.add(row.ledger_id)
-    if (isFirst) {
-      isFirst = false
-      return []
-    }
+/**
+ * Follows the ledgers of all workspaces from the first call on: each call gives what was not given before, oldest first,
+ * and of a burst the newest. A look at the last entries finds also one that another process committed late.
+ */
+export function followEntries(ledger: Database): () => Promise<LedgerEntry[]> {
+  let seen: Set<string> | undefined
+  return async () => {
+    const rows = await listLatest(ledger, END, FOLLOWED)
+    const fresh = rows.filter((row) => seen && !seen.has(row.ledger_id)).reverse()
+    seen = new Set(rows.map((row) => row.ledger_id))
     return fresh.map(toLedgerEntry)
   }
 }
@@ -62,5 +57,10 @@ const firstIdOf = (ms: number): string => `lg_${encodeTime(Math.max(ms, 0), 10)}
 
 const earlier = (a: string, b: string): string => (a < b ? a : b)
 
-const matches = (entry: LedgerEntry, { agentId, ops }: ActivityFilter): boolean =>
-  (agentId === undefined || entry.agent_id === agentId) && (ops === undefined || ops.includes(entry.op))
+/** As the query of one ledger filters. */
+const matches = (entry: LedgerEntry, { agentId, actor, memoryId, edgeId, ops }: LedgerFilter): boolean =>
+  (agentId === undefined || entry.agent_id === agentId) &&
+  (actor === undefined || entry.api_key_id === actor || entry.user_id === actor) &&
+  (memoryId === undefined || entry.target === memoryId) &&
+  (edgeId === undefined || entry.target === edgeId || entry.metadata?.['edge_id'] === edgeId) &&
+  (ops === undefined || ops.includes(entry.op))

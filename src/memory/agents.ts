@@ -1,7 +1,7 @@
 import { toTimestamp, type Clock } from '../base/clock.ts'
 import type { Caller } from './caller.ts'
 import { invalidInput, MemoryError, notFound } from './errors.ts'
-import { proofHash, verificationFailed, verifyIdentity, type Claim } from './identity.ts'
+import { proofHash, providerOf, verificationFailed, verifyIdentity, type Claim } from './identity.ts'
 import { RESERVED_AGENTS, SYSTEM_AGENT, type Agent } from './model.ts'
 import type { Mutation, Mutations } from './mutation.ts'
 import type { AgentRequest } from './requests.ts'
@@ -30,10 +30,7 @@ export class Agents {
    * @throws agent_verification_failed 401.
    */
   async admit(caller: Caller, workspaceId: string, claim: Claim): Promise<void> {
-    if (RESERVED_AGENTS.includes(claim.agentId)) {
-      throw verificationFailed(claim.provider ?? 'opaque', `${claim.agentId} is reserved: write under another agent id`)
-    }
-    const provider = verifyIdentity(claim)
+    const provider = this.verify(claim)
     const known = await findAgent(this.#seams.metadata, workspaceId, claim.agentId)
     if (!known) return this.#autoRegister(caller, workspaceId, claim, provider)
     if (!known.active && this.#rejectInactive) {
@@ -43,6 +40,14 @@ export class Agents {
     if (known.last_seen_at === undefined || now - Date.parse(known.last_seen_at) >= TOUCH_INTERVAL_MS) {
       await this.#seams.metadata.transaction((tx) => touchAgent(tx, workspaceId, claim.agentId, now))
     }
+  }
+
+  /** Gives the provider that believes the claim. @throws agent_verification_failed 401. */
+  verify(claim: Claim): string {
+    if (RESERVED_AGENTS.includes(claim.agentId)) {
+      throw verificationFailed(providerOf(claim.provider), `${claim.agentId} is reserved: write under another agent id`)
+    }
+    return verifyIdentity(claim)
   }
 
   async #autoRegister(caller: Caller, workspaceId: string, claim: Claim, provider: string): Promise<void> {

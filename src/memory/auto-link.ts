@@ -8,7 +8,7 @@ import type { Logger, SearchIndex } from './ports.ts'
 import type { Limits } from './quota.ts'
 import type { Seams } from './seams.ts'
 import { findCells, findCellsByNo } from './store/cells.ts'
-import { countIncomingSynthetic } from './store/edges.ts'
+import { countIncomingSynthetic, countOutEdges } from './store/edges.ts'
 import { findMemory } from './store/memories.ts'
 
 const DAY_MS = 24 * 3600 * 1000
@@ -95,13 +95,19 @@ export class AutoLink {
   }
 
   /** Those of the links that still stand and fit the limits; silently fewer at a limit. */
-  async admit(mutation: Mutation, workspace: Workspace, search: LinkSearch | undefined): Promise<Link[]> {
+  async admit(
+    mutation: Mutation,
+    workspace: Workspace,
+    memoryId: string,
+    search: LinkSearch | undefined,
+  ): Promise<Link[]> {
     const graph = this.#seams.graphView(mutation.tx)
-    if (!graph || !search || 'failure' in search) return []
+    if (!graph || !search || 'failure' in search || search.links.length === 0) return []
+    const most = this.#limits.out_edges || Infinity
+    const out = await countOutEdges(graph, memoryId)
     const admitted: Link[] = []
     for (const link of search.links) {
-      const out = admitted.length
-      if (this.#limits.out_edges > 0 && out >= this.#limits.out_edges) break
+      if (out + admitted.length >= most) break
       if (!(await findMemory(mutation.tx, workspace.id, link.memoryId))) continue
       const incoming = await countIncomingSynthetic(graph, link.memoryId, mutation.now - DAY_MS)
       if (incoming < workspace.auto_link_max_incoming_per_day) admitted.push(link)

@@ -10,7 +10,7 @@ import type { Embedding } from './embedding.ts'
 import { MemoryError, notFound } from './errors.ts'
 import type { VersionOp, Workspace } from './model.ts'
 import { elapsedMs, type Mutation, type Mutations } from './mutation.ts'
-import { applyPatch } from './patch.ts'
+import { applyPatch, refuseLonger } from './patch.ts'
 import type { AppendRequest, PatchRequest, UpdateRequest } from './requests.ts'
 import type { Seams } from './seams.ts'
 import { deleteCells, findCells, moveCells, type CellRow } from './store/cells.ts'
@@ -138,6 +138,7 @@ export class Edits {
       for (;;) {
         caller.signal.throwIfAborted()
         const head = await this.#read(workspace.id, memoryId, expected)
+        refuseLonger(head.content.length + request.content.length, 'content')
         try {
           return await this.#write(caller, workspace, head, {
             op: 'append',

@@ -196,7 +196,7 @@ export class EmbedQueue {
     )
     await mutations.run(this.#system(), workspaceId, async (mutation) => {
       if (!(await takeAutoLink(mutation.tx, memoryId))) return
-      const links = await autoLink.admit(mutation, workspace, search)
+      const links = await autoLink.admit(mutation, workspace, memoryId, search)
       await autoLink.write(mutation, workspaceId, memoryId, search, links)
     })
   }

@@ -15,14 +15,17 @@ export interface Claim {
   proof: Proof | undefined
 }
 
+/** The provider that answers for a name: `opaque` does for any that is unknown. */
+export const providerOf = (name: string | undefined): string => (name === 'vendor_session' ? name : OPAQUE)
+
 /**
  * Checks the claim and gives the provider that did the check. Contract: memory.md 16.
  * @throws agent_verification_failed 401.
  */
 export function verifyIdentity(claim: Claim): string {
-  if (claim.provider !== 'vendor_session') return OPAQUE
-  verifyVendorSession(claim)
-  return claim.provider
+  const provider = providerOf(claim.provider)
+  if (provider !== OPAQUE) verifyVendorSession(claim)
+  return provider
 }
 
 const vendorSessionProof = z.object({

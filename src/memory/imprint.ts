@@ -141,7 +141,7 @@ export class Imprint {
         created_at: updatedAt,
       })
       if (request.tags) await insertTags(tx, workspaceId, memoryId, request.tags)
-      const links = complete ? await this.#autoLink.admit(mutation, workspace, search) : []
+      const links = complete ? await this.#autoLink.admit(mutation, workspace, memoryId, search) : []
       const ledgerId = mutation.record('imprint', {
         target: memoryId,
         after: watermark,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { canonicalJson } from '../base/canonical-json.ts'
 import { CLIENT_EDGE_TYPES, EDGE_TYPES, RECALL_MODES } from './model.ts'
 
 /** What callers send: memory.md 1.1 (limits), 3 and 4.1. Unknown keys are refused at every depth but in free objects. */
@@ -11,22 +12,37 @@ const name = characters(200)
 const label = characters(200)
 export const agentIdSchema = characters(200).min(1, 'must not be empty')
 
+/**
+ * An object used as a map; `schema` is what JSON Schema says of it. z.record would lose the key `__proto__`, which a tag
+ * or a free object may have.
+ */
+const mapOf = <V>(value: z.ZodType<V>, key: z.ZodType<string> = z.string(), schema: object = {}) =>
+  z
+    .custom<Record<string, V>>(isMap, 'must be an object')
+    .superRefine((map, context) => {
+      for (const [name, item] of Object.entries(map)) {
+        const issues = key.safeParse(name).error?.issues ?? value.safeParse(item).error?.issues ?? []
+        for (const issue of issues) context.addIssue({ ...issue, path: [name, ...issue.path] })
+      }
+    })
+    .meta({ type: 'object', ...schema })
+
+const OF_STRINGS = { additionalProperties: { type: 'string' } }
+
+const isMap = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
 const JSON_MAX_BYTES = 64 * 1024
-const freeObject = z
-  .record(z.string(), z.unknown())
-  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= JSON_MAX_BYTES, 'is larger than 64 KiB of JSON')
+const freeObject = mapOf(z.unknown()).refine(
+  (value) => Buffer.byteLength(JSON.stringify(value)) <= JSON_MAX_BYTES,
+  'is larger than 64 KiB of JSON',
+)
 
 export const tagKeySchema = characters(128).min(1, 'must not be an empty key')
 export const tagValueSchema = characters(4096)
-const tags = z
-  .record(tagKeySchema, tagValueSchema)
-  .refine((value) => Object.keys(value).length <= 256, 'has more than 256 entries')
-
-const limited = (min: number, max: number) =>
-  z
-    .number()
-    .refine((value) => value >= min, `must be at least ${min}`)
-    .transform((value) => Math.min(value, max))
+const tags = mapOf(tagValueSchema, tagKeySchema, OF_STRINGS).refine(
+  (value) => Object.keys(value).length <= 256,
+  'has more than 256 entries',
+)
 
 const workspaceFields = {
   name: name.min(1, 'must not be empty'),
@@ -40,7 +56,11 @@ const workspaceFields = {
     .refine((value) => value > 0, 'must be above 0')
     .transform((value) => Math.min(value, 1))
     .optional(),
-  auto_link_max_edges: limited(1, 50).pipe(z.int()).optional(),
+  auto_link_max_edges: z
+    .number()
+    .refine((value) => Number.isInteger(value) && value >= 1, 'must be an integer of at least 1')
+    .transform((value) => Math.min(value, 50))
+    .optional(),
   auto_link_max_incoming_per_day: z.int().min(0, 'must be 0 or more').optional(),
 }
 export const workspaceRequest = z.strictObject(workspaceFields)
@@ -59,7 +79,7 @@ export const imprintRequest = z.strictObject({
   collection_id: reference('coll_').optional(),
   tags: tags.optional(),
   chunker_id: z.string().optional(),
-  chunker_config: z.record(z.string(), z.string()).optional(),
+  chunker_config: mapOf(z.string(), z.string(), OF_STRINGS).optional(),
   auto_link: z.boolean().optional(),
 })
 export type ImprintRequest = z.infer<typeof imprintRequest>
@@ -117,7 +137,7 @@ function resolveAliases(
   if (edge_type !== undefined && type !== undefined && edge_type !== type) {
     return refuse('type', 'differs from edge_type, which it is another name for')
   }
-  if (properties_json && properties && JSON.stringify(properties_json) !== JSON.stringify(properties)) {
+  if (properties_json && properties && canonicalJson(properties_json) !== canonicalJson(properties)) {
     return refuse('properties', 'differs from properties_json, which it is another name for')
   }
   const resolvedType = edge_type ?? type
@@ -186,7 +206,7 @@ const query = characters(32 * 1024)
 
 const filters = z.strictObject({
   collection_id: reference('coll_').optional(),
-  tags: z.record(tagKeySchema, z.union([tagValueSchema, z.array(tagValueSchema)])).optional(),
+  tags: mapOf(z.union([tagValueSchema, z.array(tagValueSchema)]), tagKeySchema).optional(),
   ts_after: z.string().optional(),
   ts_before: z.string().optional(),
   agent_id: z.string().optional(),
@@ -206,13 +226,7 @@ export const recallRequest = z.strictObject({
   mode: recallMode.default('hybrid'),
   k: z.int().optional(),
   filters: filters.optional(),
-  weights: z
-    .strictObject({
-      vector: z.number().min(0, 'must not be negative'),
-      keyword: z.number().min(0, 'must not be negative'),
-    })
-    .partial()
-    .optional(),
+  weights: z.strictObject({ vector: weight, keyword: weight }).partial().optional(),
   include_cells: z.boolean().default(false),
   memory_ids: z.array(memoryReference).min(1, 'must name at least one id').max(100, 'has more than 100 ids').optional(),
   graph_expansion: z
@@ -241,7 +255,7 @@ export const agentRequest = z.strictObject({
   agent_id: agentIdSchema.refine((id) => id.startsWith('agent_'), 'must start with agent_'),
   identity_provider: z.string().min(1, 'must not be empty'),
   display_name: name.optional(),
-  identity_proof: z.record(z.string(), z.unknown()).optional(),
+  identity_proof: mapOf(z.unknown()).optional(),
   agent_type: label.optional(),
   model: label.optional(),
   capabilities: freeObject.optional(),

@@ -19,7 +19,7 @@ export async function upsertTag(
     if (!(await findMemory(mutation.tx, workspaceId, memoryId))) throw notFound('memory', memoryId)
     const isNew = !(await hasTag(mutation.tx, memoryId, key))
     if (isNew && (await countTags(mutation.tx, memoryId)) >= TAGS_MAX) {
-      throw invalidInput(`a Memory has at most ${TAGS_MAX} tags`, 'key')
+      throw invalidInput(`key is one too many: a Memory has at most ${TAGS_MAX} tags`, 'key')
     }
     await setTag(mutation.tx, workspaceId, memoryId, key, value)
     mutation.record('tag_set', { target: memoryId, metadata: { key } })

@@ -142,7 +142,8 @@ export class Graph {
     const isSpent = (): boolean => result.edgesWalked >= EDGES_WALKED_MAX || this.#clock.now() > deadline
     for (let frontier = [...seeds]; result.layers.length < depth && frontier.length > 0 && !isSpent();) {
       const layer: Step[] = []
-      for (let start = 0; start < frontier.length && !isSpent(); start += NODES_AT_ONCE) {
+      let start = 0
+      for (; start < frontier.length && !isSpent(); start += NODES_AT_ONCE) {
         const nodes = frontier.slice(start, start + NODES_AT_ONCE)
         const { edges, cut } = await listEdgesOfMany(this.#store, nodes, direction, types, EDGES_PER_NODE)
         const walked = edges.slice(0, EDGES_WALKED_MAX - result.edgesWalked)
@@ -150,6 +151,7 @@ export class Graph {
         result.truncated ||= cut || walked.length < edges.length
         layer.push(...(await this.#reach(workspaceId, walked, visited)))
       }
+      result.truncated ||= start < frontier.length
       if (layer.length > 0) result.layers.push(layer)
       frontier = layer.map((step) => step.memory.memory_id)
       if (isSpent() && frontier.length > 0 && result.layers.length < depth) result.truncated = true

@@ -21,6 +21,8 @@ const AUTO_LINK_DEFAULTS = {
   auto_link_max_incoming_per_day: 100,
 }
 
+type WorkspaceChanges = { [Key in keyof WorkspaceRequest]?: WorkspaceRequest[Key] | undefined }
+
 /** Workspaces, and the plain records in them: collections and pins. Contract: memory.md 1.2, 1.3, 1.8, 3.1, 3.4. */
 export class Workspaces {
   readonly #mutations: Mutations
@@ -53,10 +55,20 @@ export class Workspaces {
   /** Replaces the record: absent optional keys are cleared, absent `auto_link_*` keys and `created_at` kept. */
   replace(caller: Caller, id: string, request: WorkspaceRequest): Promise<Workspace> {
     this.#check(request)
+    return this.#save(caller, id, () => request)
+  }
+
+  /** Changes the keys given; all others keep their values. */
+  change(caller: Caller, id: string, changes: WorkspaceChanges): Promise<Workspace> {
+    this.#check(changes)
+    return this.#save(caller, id, (old) => ({ ...old, ...changes, name: changes.name ?? old.name }))
+  }
+
+  #save(caller: Caller, id: string, requestFor: (old: Workspace) => WorkspaceRequest): Promise<Workspace> {
     return this.#mutations.run(caller, id, async (mutation) => {
       const old = await findWorkspace(mutation.tx, id)
       if (!old) throw notFound('workspace', id)
-      const workspace = recordOf(request, old, id, old.created_at, toTimestamp(mutation.now))
+      const workspace = recordOf(requestFor(old), old, id, old.created_at, toTimestamp(mutation.now))
       await saveWorkspace(mutation.tx, workspace)
       mutation.record('workspace_update', { target: id })
       return workspace
@@ -131,7 +143,7 @@ export class Workspaces {
     })
   }
 
-  #check({ chunker_id, embedding_model }: WorkspaceRequest): void {
+  #check({ chunker_id, embedding_model }: WorkspaceChanges): void {
     if (chunker_id !== undefined && !isChunker(chunker_id)) {
       throw invalidInput(`chunker_id ${chunker_id} is not a known chunker`, 'chunker_id')
     }

@@ -29,6 +29,8 @@ const ABSENT = '00000000000000000000000000'
 const MIB = 1024 * 1024
 
 interface RawReply {
+  /** Method and URL, to tell a failure by. */
+  asked: string
   status: number
   headers: IncomingHttpHeaders
   text: string
@@ -39,21 +41,26 @@ async function send(
   url: string,
   { method = 'GET', headers = {}, body }: { method?: string; headers?: OutgoingHttpHeaders; body?: Uint8Array | string } = {},
 ): Promise<RawReply> {
-  const request = httpRequest(url, { method, headers, agent: false })
+  const isChunked = Object.hasOwn(headers, 'Transfer-Encoding')
+  const length = body === undefined || isChunked ? {} : { 'Content-Length': Buffer.byteLength(body) }
+  const request = httpRequest(url, { method, headers: { ...length, ...headers }, agent: false })
   const answered = once(request, 'response')
   request.end(body)
   const [response] = await answered
-  return { status: response.statusCode, headers: response.headers, text: await text(response) }
+  return { asked: `${method} ${url}`, status: response.statusCode, headers: response.headers, text: await text(response) }
 }
 
 /** An error as memory.md 2.4 has it. */
-function expectEnvelope(reply: RawReply | { status: number; text: string }, status: number, code: string): Record<string, unknown> {
-  expect({ ...reply, status: reply.status }).toMatchObject({ status })
-  const body: unknown = JSON.parse(reply.text)
-  expect(body).toEqual({ error_code: code, message: expect.stringMatching(/./), details: expect.any(Object) })
-  const { details } = body as { details: Record<string, unknown> }
-  expect(Array.isArray(details)).toBe(false)
-  return details
+function expectEnvelope(
+  { status: given, text: body, asked }: { status: number; text: string; asked?: string },
+  status: number,
+  code: string,
+): Record<string, unknown> {
+  expect({ asked, status: given, body }).toEqual({ asked, status, body })
+  const envelope: { details: Record<string, unknown> } = JSON.parse(body)
+  expect(envelope).toEqual({ error_code: code, message: expect.stringMatching(/./), details: expect.any(Object) })
+  expect(Array.isArray(envelope.details)).toBe(false)
+  return envelope.details
 }
 
 describe('a server with a key', () => {
@@ -235,14 +242,15 @@ describeOnBoth('http', (api) => {
     const W = `/v1/workspaces/${ws}`
     const M = `${W}/memories/${id}`
     const unknown = ['/', '/v1', '/v1/', '/v2/workspaces', '/V1/workspaces', '/v1/workspaces/', `${W}/`, `${W}/nope`, `${M}/nope`, `${M}/edges/x`]
-    const odd = ['//', '/v1//workspaces', '/%', '/v1/workspaces/%zz/memories', '/..%2f', `${W}/graph`, `${W}/recall/pins/a/b`, '/mcp', '/ui']
+    const odd = ['//', '/v1//workspaces', '/%', '/v1/workspaces/%zz/nope', '/..%2f', `${W}/graph`, `${W}/recall/pins/a/b`, '/mcp']
     for (const path of [...unknown, ...odd]) {
       for (const method of ['GET', 'POST', 'DELETE']) {
-        const details = expectEnvelope(await send(api().url + path, { method }), 404, 'not_found')
+        const headers = { 'Mem-Agent-Id': 'agent_test' }
+        const details = expectEnvelope(await send(api().url + path, { method, headers }), 404, 'not_found')
         expect(details).toEqual({ resource: expect.any(String), id: expect.any(String) })
       }
     }
-    for (const path of [`${W}/edges:batch`, `${M}:nope`, `${M}:append:append`, `${W}/edges/:nope`]) {
+    for (const path of [`${W}/edges:batch`, `${M}:nope`, `${M}:append:append`]) {
       expectEnvelope(await send(api().url + path, { method: 'POST', headers: { 'Mem-Agent-Id': 'agent_x' } }), 404, 'not_found')
     }
     const paths: Record<string, string> = {
@@ -289,7 +297,7 @@ describeOnBoth('http', (api) => {
   test('HEAD equals GET without body', async () => {
     const ws = await api().workspace()
     const id = await api().imprint(ws, 'x')
-    for (const path of ['/healthz', '/readyz', '/v1/workspaces', `/v1/workspaces/${ws}`, `/v1/workspaces/${ws}/memories/${id}`, '/v1/nope']) {
+    for (const path of ['/healthz', '/v1/workspaces', `/v1/workspaces/${ws}`, `/v1/workspaces/${ws}/memories/${id}`, '/v1/nope']) {
       const [got, head] = [await send(api().url + path), await send(api().url + path, { method: 'HEAD' })]
       expect([head.status, head.text]).toEqual([got.status, ''])
       for (const name of ['content-type', 'content-length', 'etag']) expect(head.headers[name]).toBe(got.headers[name])
@@ -412,7 +420,7 @@ describeOnBoth('http', (api) => {
         for (const value of name === 'cursor' ? [...values, ...cursors] : values) {
           const reply = await send(`${api().url}/v1${path}?${name}=${value}`)
           expect({ path, name, value, status: reply.status < 500 }).toEqual({ path, name, value, status: true })
-          if (reply.status !== 200) expect(expectEnvelope(reply, 400, 'invalid_input')).toMatchObject({ field: name })
+          if (reply.status !== 200) expect(expectEnvelope(reply, 400, 'invalid_input').field).toMatch(name === 'cursor' ? /^(cursor|since_ledger_id)$/ : name)
         }
         expectEnvelope(await send(`${api().url}/v1${path}?${name}=1&${name}=2`), 400, 'invalid_input')
       }
@@ -451,6 +459,23 @@ describeOnBoth('http', (api) => {
       }
     }
 
+    for (const value of [deep(500_000), `["\\ud83d\\ude00",${deep(500_000)}]`, `{"a":`.repeat(100_000) + '1' + '}'.repeat(100_000)]) {
+      for (const [path, key] of [
+        ['/workspaces', 'meta'],
+        [`${W}/memories`, 'content'],
+        [`${W}/memories`, 'unknown_field'],
+        [`${W}/agents`, 'identity_proof'],
+        [`${W}/recall`, 'filters'],
+      ]) {
+        for (const headers of [{}, { 'Idempotency-Key': 'deep' }]) {
+          const body = `{"name":"x","agent_id":"agent_deep","identity_provider":"opaque","${key}":${value}}`
+          const only = key === 'meta' ? `{"name":"x","meta":${value.startsWith('[') ? `{"a":${value}}` : value}}` : body
+          const reply = await post(path ?? '', key === 'identity_proof' ? `{"agent_id":"agent_deep","identity_provider":"opaque","identity_proof":{"a":${value}}}` : only, headers)
+          expect({ path, key, start: value.slice(0, 5), headers, status: reply.status }).toMatchObject({ status: 400 })
+        }
+      }
+    }
+
     const headers = ['Mem-Agent-Id', 'Mem-Identity-Provider', 'Mem-Identity-Proof', 'If-Match', 'Idempotency-Key', 'X-Mem-Workspace', 'Content-Type', 'If-None-Match', 'User-Agent', 'Accept', 'Transfer-Encoding-X']
     for (const name of headers) {
       for (const value of ['', ' ', '*', '""', 'x'.repeat(201), '\u00e9', Buffer.from('😀').toString('latin1'), ';;;', 'W/', '\u0080', 'e30', 'bnVsbA', 'eyJhIjoiXHUwMDAwIn0']) {
@@ -464,7 +489,7 @@ describeOnBoth('http', (api) => {
 
   test('memory#118 what cannot be read as HTTP is answered by an envelope too', async () => {
     const { port } = new URL(api().url)
-    for (const bytes of ['NOPE\r\n\r\n', 'GET / HTTP/9.9\r\nHost: localhost\r\n\r\n', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 'GET / HTTP/1.1\r\n\r\n']) {
+    for (const bytes of ['NOPE\r\n\r\n', 'GET / HTTP/9.9\r\nHost: localhost\r\n\r\n', `GET /${'x'.repeat(70_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`]) {
       const socket = connect(Number(port), '127.0.0.1')
       socket.write(bytes)
       const answer = await text(socket)
@@ -473,6 +498,11 @@ describeOnBoth('http', (api) => {
       expect(head).toMatch(/\r\nX-Request-ID: req_[0-9A-Z]{26}/i)
       expectEnvelope({ status: 400, text: body }, 400, 'invalid_input')
     }
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.write('GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')
+    const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n')
+    expect(head).toMatch(/^HTTP\/1\.1 401 /)
+    expectEnvelope({ status: 401, text: body }, 401, 'unauthorized')
   })
 
   test('memory#119 8 MiB + 1, bad UTF-8, array body, trailing garbage: 400', async () => {

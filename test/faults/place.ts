@@ -58,6 +58,8 @@ async function untilIdle(stores: Database): Promise<void> {
 
 export function describeOnBothDatabases(name: string, define: (dialect: Dialect) => void): void {
   for (const dialect of ['sqlite', 'postgres'] as const) {
-    describe.skipIf(dialect === 'postgres' && !hasPostgres)(`${name} [${dialect}]`, () => define(dialect))
+    describe.skipIf(dialect === 'postgres' && !hasPostgres)(`${name} [${dialect}]`, () => {
+      define(dialect)
+    })
   }
 }

@@ -41,7 +41,13 @@ async function writeAll(server: RunningServer, workspace: string): Promise<strin
   for (let version = 1; version <= 3; version++) {
     for (const [i, { content, headers, tag }] of memories.entries()) {
       await call(server, 'POST', `${path}/${ids[i]}:append`, { content: content(version) }, headers)
-      await call(server, 'PUT', `${path}/${ids[i]}${tag(version)}`, { value: `${random()}${content(version)}`.slice(0, 4000) }, headers)
+      await call(
+        server,
+        'PUT',
+        `${path}/${ids[i]}${tag(version)}`,
+        { value: `${random()}${content(version)}`.slice(0, 4000) },
+        headers,
+      )
     }
   }
   // The first one gets many entries, each among one of another Memory.
@@ -65,7 +71,9 @@ function findSecrets(directory: string): string[] {
       const bytes = readFileSync(join(entry.parentPath, entry.name))
       const found: string[] = []
       for (let at = bytes.indexOf(SECRET); at >= 0; at = bytes.indexOf(SECRET, at + 1)) {
-        found.push(`${entry.name} ${at >> 12}.${at & 4095}: ${JSON.stringify(bytes.subarray(at - 60, at + 60).toString('latin1'))}`)
+        found.push(
+          `${entry.name} ${at >> 12}.${at & 4095}: ${JSON.stringify(bytes.subarray(at - 60, at + 60).toString('latin1'))}`,
+        )
       }
       return found
     })
@@ -75,6 +83,7 @@ it('memory#113 forgetting with redaction leaves no value in the files, whether t
   const place = await createPlace('sqlite')
   const server = await place.start()
   const workspace = await createWorkspace(server)
+  await call(server, 'POST', `/workspaces/${workspace}/memories`, { content: 'registers the agent' })
   const secrets = await writeAll(server, workspace)
   expect(findSecrets(place.directory)).not.toEqual([])
 
@@ -91,7 +100,10 @@ it('memory#113 forgetting with redaction leaves no value in the files, whether t
 
   const stores = await place.open()
   const head = await findChain(stores, workspace)
-  expect(await verifyChain(stores, workspace, head ?? { seq: 0, headHash: '' })).toMatchObject({ ok: true, entries: head?.seq })
+  expect(await verifyChain(stores, workspace, head ?? { seq: 0, headHash: '' })).toMatchObject({
+    ok: true,
+    entries: head?.seq,
+  })
   await stores.close()
   await place.remove()
 })

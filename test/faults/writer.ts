@@ -23,8 +23,13 @@ export interface Wish {
   path: string
   body?: unknown
   headers?: Record<string, string>
+  /** Absent for an imprint. */
   memory?: Known
   becomes?: Body
+  /** The far end of a link. */
+  linkTo?: Known
+  /** The Edge of an unlink. */
+  edgeId?: string
 }
 
 /** A mutation that the server said is done. */
@@ -36,7 +41,7 @@ export interface Acknowledged {
   watermark?: string
 }
 
-const TOKEN_LETTERS = 'bcdfghjklmnpqrtvwxz'
+const TOKEN_LETTERS = Array.from('bcdfghjklmnpqrtvwxz')
 const WORDS = 'rye bread oven keeper harbour lamp rope tide signal north letter winter boat engine salt'.split(' ')
 
 /** Writes at random, one request at a time and only to Memories of its own, so that it knows what each must be. */
@@ -112,14 +117,10 @@ export class Writer {
     Object.assign(memory, becomes)
   }
 
-  #acknowledgeEdge({ requestId, op, path, memory, body }: Wish, made: string | undefined): void {
-    const id = made ?? path.slice('/edges/'.length)
-    const target = this.memories.find(
-      ({ id }) => id === (body as { target_memory_id?: string } | undefined)?.target_memory_id,
-    )
-    if (op === 'unlink') this.edges.delete(id)
-    else if (memory && target) this.edges.set(id, { source: memory, target })
-    this.acknowledged.push({ requestId, op, target: id })
+  #acknowledgeEdge({ requestId, op, memory, linkTo, edgeId = '' }: Wish, madeId = edgeId): void {
+    if (memory && linkTo) this.edges.set(madeId, { source: memory, target: linkTo })
+    else this.edges.delete(edgeId)
+    this.acknowledged.push({ requestId, op, target: madeId })
   }
 
   #dropEdges(memory: Known): void {
@@ -192,16 +193,17 @@ export class Writer {
   }
 
   #link(about: { requestId: string; path: string }, memory: Known, live: Known[]): Wish {
-    const [edge] = [...this.edges].find(([, { source }]) => source === memory) ?? []
-    if (edge !== undefined) return { ...about, memory, op: 'unlink', method: 'DELETE', path: `/edges/${edge}` }
-    const target = this.#pick(live.filter((other) => other !== memory)) ?? memory
-    const body = { target_memory_id: target.id, edge_type: 'references' }
-    return { ...about, memory, op: 'link', method: 'POST', path: `${about.path}/edges`, body }
+    const [edgeId] = [...this.edges].find(([, { source }]) => source === memory) ?? []
+    if (edgeId !== undefined)
+      return { ...about, memory, op: 'unlink', method: 'DELETE', path: `/edges/${edgeId}`, edgeId }
+    const linkTo = this.#pick(live.filter((other) => other !== memory)) ?? memory
+    const body = { target_memory_id: linkTo.id, edge_type: 'references' }
+    return { ...about, memory, op: 'link', method: 'POST', path: `${about.path}/edges`, body, linkTo }
   }
 
   #pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(this.#random() * list.length)]
 
-  #token = (): string => Array.from({ length: 14 }, () => this.#pick([...TOKEN_LETTERS])).join('')
+  #token = (): string => Array.from({ length: 14 }, () => this.#pick(TOKEN_LETTERS)).join('')
 
   #words = (count: number): string => Array.from({ length: count }, () => this.#pick(WORDS)).join(' ')
 

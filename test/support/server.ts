@@ -9,6 +9,7 @@ import { spawnProgram } from './program.ts'
 export interface RunningServer {
   /** `http://127.0.0.1:<port>` */
   url: string
+  pid: number
   /** Working directory and HOME of the server. */
   directory: string
   dataDir: string
@@ -57,6 +58,7 @@ export async function startServer({
   }
   const server: RunningServer = {
     url: `http://127.0.0.1:${port}`,
+    pid: child.pid ?? 0,
     directory,
     dataDir,
     output: () => output,

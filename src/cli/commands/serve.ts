@@ -6,7 +6,8 @@ import { SERVE_FLAGS } from '../server-flags.ts'
 export const serve = defineCommand({
   flags: SERVE_FLAGS,
   notes:
-    'Serves the REST API until SIGINT or SIGTERM; running requests then get 15 s. Without a key it binds loopback only.',
+    'Serves the REST API until SIGINT or SIGTERM; running requests then get 15 s. Without a key it binds loopback only. ' +
+    'With TLS, SIGHUP makes it read the certificate again.',
   examples: ['serve', 'serve --addr :7777 --data-dir /var/lib/mem', 'MEM_API_KEY=$(cat key) mem serve --addr :7777'],
   async run({ io, settings }, input) {
     // A key named before the verb is the client's flag of the same name.
@@ -15,6 +16,7 @@ export const serve = defineCommand({
     const app = await createApp(config)
     const url = await app.listen()
     io.stdout.write(welcome(url, config.storage.data_dir, config.apiKey !== undefined))
+    if (config.server.tls.enabled) process.on('SIGHUP', () => void app.reloadCertificate())
     await stopSignal()
     await app.close()
   },

@@ -33,7 +33,7 @@ export function createEmbedder(model: string, settings: EmbedderSettings): Embed
     const providers = Object.keys(DEFAULTS)
       .map((name) => `${name}:`)
       .join(' ')
-    throw invalidInput(`embedding model ${model} is not provider:model of ${providers}`, 'embedding_model')
+    throw invalidInput(`embedding_model ${model} is not provider:model of ${providers}`, 'embedding_model')
   }
   const { provider, name } = parsed
   const server = parse(settings.model)

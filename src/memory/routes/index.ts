@@ -29,16 +29,7 @@ export function mountMemory(app: FastifyInstance, service: MemoryService, settin
     if (!FOREIGN.test(request.url)) guard(request, settings)
   })
   app.setErrorHandler(answerError)
-  app.setNotFoundHandler((request, reply) => {
-    answerError(
-      new MemoryError('not_found', `${request.method} ${pathOf(request)} is not a path of this server`, {
-        resource: 'path',
-        id: pathOf(request),
-      }),
-      request,
-      reply,
-    )
-  })
+  app.setNotFoundHandler((request, reply) => answerError(unknownPath(request), request, reply))
   const routes = [
     ...workspaceRoutes(service),
     ...memoryRoutes(service),
@@ -50,6 +41,7 @@ export function mountMemory(app: FastifyInstance, service: MemoryService, settin
     app.route({
       method: route.method,
       url: `/v1${route.path}`,
+      preHandler: async (request) => refuseOddParams(request),
       handler: (request, reply) => serve(service, settings, route, request, reply),
     })
   }
@@ -72,7 +64,7 @@ function mountHealth(app: FastifyInstance, service: MemoryService): void {
 }
 
 /** Every path answers 405 with `Allow` to the methods it does not have. */
-function refuseOtherMethods(app: FastifyInstance, routes: readonly Pick<Route, 'method' | 'path'>[]): void {
+export function refuseOtherMethods(app: FastifyInstance, routes: readonly Pick<Route, 'method' | 'path'>[]): void {
   const byPath = new Map<string, Set<string>>()
   for (const { method, path } of routes) {
     const methods = byPath.get(path) ?? new Set()
@@ -80,12 +72,13 @@ function refuseOtherMethods(app: FastifyInstance, routes: readonly Pick<Route, '
     if (method === 'GET') methods.add('HEAD')
   }
   for (const [url, allowed] of byPath) {
-    const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.has(method))
+    const others = app.supportedMethods.filter((method) => !allowed.has(method))
     const allow = [...allowed].join(', ')
     app.route({
       method: others,
       url,
       handler: (request, reply) => {
+        refuseOddParams(request)
         reply.header('Allow', allow)
         throw new MemoryError('method_not_allowed', `${request.method} is not a method of this path: use ${allow}`)
       },
@@ -135,11 +128,23 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
 function toMemoryError(error: unknown): MemoryError {
   if (error instanceof MemoryError) return error
   if (error instanceof CodedError) return new MemoryError('internal_error', 'the server met a fault')
-  const status: unknown = error instanceof Error ? Reflect.get(error, 'statusCode') : undefined
-  if (typeof status === 'number' && status >= 400 && status < 500 && error instanceof Error) {
-    return new MemoryError('invalid_input', error.message)
-  }
+  if (error instanceof Error && isFrameworkRefusal(error)) return new MemoryError('invalid_input', error.message)
   return new MemoryError('internal_error', 'the server met a fault; it is in the log under this request id')
 }
+
+const isFrameworkRefusal = (error: Error & { code?: unknown; statusCode?: unknown }): boolean =>
+  String(error.code).startsWith('FST_') && typeof error.statusCode === 'number' && error.statusCode < 500
+
+/** A path with a part left empty is none of ours, and U+0000 is in no id: PostgreSQL cannot even look for it. */
+function refuseOddParams(request: FastifyRequest): void {
+  const parts: unknown[] = Object.values(request.params ?? {})
+  if (parts.some((part) => part === '' || String(part).includes('\0'))) throw unknownPath(request)
+}
+
+const unknownPath = (request: FastifyRequest): MemoryError =>
+  new MemoryError('not_found', `${pathOf(request)} is not a path of this server`, {
+    resource: 'path',
+    id: pathOf(request),
+  })
 
 const pathOf = (request: FastifyRequest): string => request.originalUrl.split('?', 1)[0] ?? ''

@@ -11,9 +11,11 @@ export function limitOf(request: Query, standard: number, maximum: number): numb
   return pageLimit(asked === undefined ? undefined : Number(asked), standard, maximum)
 }
 
+export const cursorOf = <K extends readonly (string | number)[]>(request: Query, shape: K): K | undefined =>
+  cursorKey(request.query('cursor'), shape)
+
 /** The key that the cursor holds. @throws invalid_input 400 when it is not one of this list. */
-export function cursorOf<K extends readonly (string | number)[]>(request: Query, shape: K): K | undefined {
-  const cursor = request.query('cursor')
+export function cursorKey<K extends readonly (string | number)[]>(cursor: string | undefined, shape: K): K | undefined {
   if (cursor === undefined) return undefined
   const key = decodeCursor(cursor, shape)
   if (!key?.every(isStorable)) throw invalidInput('cursor is not one that this list gave', 'cursor')

@@ -5,7 +5,7 @@ import { BodyError, parseJsonObject } from '../../http/json-body.ts'
 import { TOO_LARGE } from '../../http/listener.ts'
 import type { Caller } from '../caller.ts'
 import { invalidInput, MemoryError, notFound } from '../errors.ts'
-import type { Proof } from '../identity.ts'
+import { providerOf, verificationFailed, type Claim, type Proof } from '../identity.ts'
 import { SYSTEM_AGENT, type Workspace } from '../model.ts'
 import { IdempotentReplay } from '../mutation.ts'
 import { agentIdSchema } from '../requests.ts'
@@ -51,21 +51,20 @@ async function answerTo(
   const workspace = workspaceId === undefined ? undefined : await service.requireWorkspace(workspaceId)
   if (route.graph) service.requireGraph()
   const caller = callerOf(request, settings, namedAgent, deadline)
-  if (namedAgent !== undefined && workspace) {
-    const claim = { agentId: namedAgent, provider: header(request, 'mem-identity-provider'), proof: readProof(request) }
-    await service.agents.admit(caller, workspace.id, claim)
-  }
+  const claim = namedAgent === undefined ? undefined : claimOf(request, namedAgent)
+  if (claim && workspace) await service.agents.admit(caller, workspace.id, claim)
+  else if (claim) service.agents.verify(claim)
   const body = route.readsBody ? readBody(request) : undefined
   const idempotent = route.idempotent ? withIdempotency(caller, request, body) : caller
   await service.mutations.refuseRepeat(idempotent, workspaceId ?? '')
-  return route.handle(routeRequest(request, idempotent, workspace, namedAgent, tenant), body)
+  return route.handle(routeRequest(request, idempotent, workspace, claim, tenant), body)
 }
 
 function routeRequest(
   request: FastifyRequest,
   caller: Caller,
   workspace: Workspace | undefined,
-  namedAgent: string | undefined,
+  claim: Claim | undefined,
   tenant: string | undefined,
 ): RouteRequest {
   return {
@@ -79,7 +78,7 @@ function routeRequest(
     get ifMatch() {
       return readIfMatch(request)
     },
-    namedAgent,
+    claim,
     tenant,
   }
 }
@@ -88,6 +87,7 @@ const stringOf = (source: unknown, name: string): string | undefined => {
   if (typeof source !== 'object' || source === null) return undefined
   const value: unknown = Reflect.get(source, name)
   if (Array.isArray(value)) throw invalidInput(`${name} is given more than once`, name)
+  if (typeof value === 'string' && value.includes('\0')) throw invalidInput(`${name} holds the character U+0000`, name)
   return typeof value === 'string' ? value : undefined
 }
 
@@ -111,7 +111,13 @@ function resolveWorkspace(
   return tenant
 }
 
-function readAgent(route: Route, request: FastifyRequest): string | undefined {
+/** Who the headers say writes, not yet verified. @throws invalid_input 400, agent_verification_failed 401. */
+export function readClaim(request: FastifyRequest): Claim | undefined {
+  const agentId = readAgent({ agent: 'optional' }, request)
+  return agentId === undefined ? undefined : claimOf(request, agentId)
+}
+
+function readAgent(route: Pick<Route, 'agent'>, request: FastifyRequest): string | undefined {
   if (route.agent === undefined) return undefined
   const agent = header(request, 'mem-agent-id')
   if (agent === undefined || agent === '') {
@@ -126,18 +132,28 @@ function readAgent(route: Route, request: FastifyRequest): string | undefined {
   return id
 }
 
+const claimOf = (request: FastifyRequest, agentId: string): Claim => ({
+  agentId,
+  provider: header(request, 'mem-identity-provider'),
+  proof: readProof(request),
+})
+
 function readProof(request: FastifyRequest): Proof | undefined {
   const encoded = header(request, 'mem-identity-proof')
   if (encoded === undefined) return undefined
   try {
-    return parseJsonObject(Buffer.from(encoded, 'base64url'))
+    return parseJsonObject(fromBase64Url(encoded))
   } catch (error) {
     if (!(error instanceof BodyError)) throw error
-    const provider = header(request, 'mem-identity-provider') ?? 'opaque'
-    throw new MemoryError('agent_verification_failed', 'Mem-Identity-Proof is not base64url of a JSON object', {
-      provider,
-    })
+    const provider = providerOf(header(request, 'mem-identity-provider'))
+    throw verificationFailed(provider, 'Mem-Identity-Proof is not base64url of a JSON object')
   }
+}
+
+/** @throws BodyError; Node would skip what is no base64url. */
+function fromBase64Url(text: string): Buffer {
+  if (!/^[\w-]+={0,2}$/.test(text)) throw new BodyError('not base64url')
+  return Buffer.from(text, 'base64url')
 }
 
 /** Raw, quoted or `W/`-quoted. @throws invalid_input 400 when empty or `*`. */
@@ -194,7 +210,7 @@ function withIdempotency(caller: Caller, request: FastifyRequest, body: unknown)
 }
 
 /** The work goes on when time is up, but its transaction begins no more: a mutation is applied wholly or not at all. */
-async function beforeDeadline<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {
+export async function beforeDeadline<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const expire = (): void =>
       reject(new MemoryError('internal_error', 'the request took too long and was given up', { reason: 'timeout' }))

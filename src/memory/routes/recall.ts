@@ -21,7 +21,7 @@ export const recallRoutes = (service: MemoryService): Route[] => [
   bodyRoute(
     { method: 'POST', path: `${W}/recall/pins`, agent: 'optional', status: 201, idempotent: true },
     pinRequest,
-    ({ caller, workspace, namedAgent }, body) => service.workspaces.createPin(caller, workspace.id, body, namedAgent),
+    ({ caller, workspace, claim }, body) => service.workspaces.createPin(caller, workspace.id, body, claim?.agentId),
   ),
   route(
     { method: 'DELETE', path: `${W}/recall/pins/:id`, agent: 'optional', status: 204 },

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Caller } from '../caller.ts'
 import { invalidInput } from '../errors.ts'
+import type { Claim } from '../identity.ts'
 import type { Workspace } from '../model.ts'
 
 /** A request that has passed the checks of its route. */
@@ -12,8 +13,8 @@ export interface RouteRequest {
   query: (name: string) => string | undefined
   /** The expected watermark of `If-Match`. */
   ifMatch: string | undefined
-  /** The agent the request names, if any. */
-  namedAgent: string | undefined
+  /** Of the agent that the request names, if any; verified. */
+  claim: Claim | undefined
   /** The workspace that `X-Mem-Workspace` names, in multi-tenant mode. */
   tenant: string | undefined
 }

@@ -9,9 +9,13 @@ import { bodyRoute, route, type Route } from './route.ts'
 /** memory.md 3.1. */
 export const workspaceRoutes = (service: MemoryService): Route[] => [
   bodyRoute(
-    { method: 'POST', path: '/workspaces', status: 201, idempotent: true },
+    { method: 'POST', path: '/workspaces', agent: 'optional', status: 201, idempotent: true },
     workspaceRequest,
-    ({ caller }, body) => service.workspaces.create(caller, body),
+    async ({ caller, claim }, body) => {
+      const workspace = await service.workspaces.create(caller, body)
+      if (claim) await service.agents.admit(caller, workspace.id, claim)
+      return workspace
+    },
   ),
   route({ method: 'GET', path: '/workspaces' }, async (request) => {
     const before = cursorOf(request, [''] as const)?.[0]

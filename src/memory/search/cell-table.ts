@@ -129,7 +129,7 @@ export class CellTable {
     if (!filter || Object.keys(filter).length === 0) return undefined
     const mask = new Uint8Array(this.slots)
     for (const memory of this.#narrowed(filter)) {
-      if (passes(memory, filter)) for (const { slot } of memory.cells) mask[slot] = 1
+      if (memory && passes(memory, filter)) for (const { slot } of memory.cells) mask[slot] = 1
     }
     return mask
   }
@@ -142,13 +142,11 @@ export class CellTable {
   }
 
   /** The fewest Memories that hold all that can pass. */
-  *#narrowed(filter: SearchFilter): Generator<MemoryEntry> {
-    const stream = filter.collectionId === undefined ? undefined : (this.#streams.get(filter.collectionId) ?? [])
-    if (!filter.memoryIds) return yield* stream ?? this.#memories.values()
-    for (const id of filter.memoryIds) {
-      const memory = this.#memories.get(id)
-      if (memory && (!stream || memory.stream === stream)) yield memory
-    }
+  #narrowed({ collectionId, memoryIds }: SearchFilter): Iterable<MemoryEntry | undefined> {
+    const stream = collectionId === undefined ? undefined : (this.#streams.get(collectionId) ?? [])
+    if (!memoryIds) return stream ?? this.#numbers.items
+    const named = Array.from(memoryIds, (id) => this.#memories.get(id))
+    return stream ? named.filter((memory) => memory?.stream === stream) : named
   }
 
   #addMemory({ memoryId: id, collectionId, agentId, createdAt }: CellDocument): MemoryEntry {
@@ -188,26 +186,27 @@ function passes({ agentId, createdAt }: MemoryEntry, filter: SearchFilter): bool
 
 /** Gives out small numbers and takes them back. */
 class Numbers<T> {
-  readonly #held: (T | undefined)[] = []
+  /** By number; undefined where one is free. */
+  readonly items: (T | undefined)[] = []
   readonly #released: number[] = []
 
   get end(): number {
-    return this.#held.length
+    return this.items.length
   }
 
   at(number: number): T {
-    const item = this.#held[number]
+    const item = this.items[number]
     if (item === undefined) throw new TypeError(`nothing has number ${number}`)
     return item
   }
 
   take(make: (number: number) => T): T {
-    const number = this.#released.pop() ?? this.#held.length
-    return (this.#held[number] = make(number))
+    const number = this.#released.pop() ?? this.items.length
+    return (this.items[number] = make(number))
   }
 
   free(number: number): void {
-    this.#held[number] = undefined
+    this.items[number] = undefined
     this.#released.push(number)
   }
 }

@@ -1,8 +1,11 @@
 import type { CellTable, MemoryEntry } from './cell-table.ts'
 import type { LexicalIndex } from './lexical.ts'
 
-/** Pairs compared. More moved the answer by less than 0.1 on chats and on abstracts. */
-const SAMPLES = 100
+const SAMPLES = 200
+/** Where in the whole, from each sample, two Memories are taken that it has nothing to do with. */
+const FAR = [1 / 3, 2 / 3]
+/** Neighbours in a shuffled chat seemed up to 1.26 times as alike as any two turns; in real ones they are three times. */
+const CHANCE = 1.25
 /** A shorter stream is judged together with all others. */
 const OWN_JUDGEMENT = 64
 
@@ -20,7 +23,7 @@ export class Coherence {
     this.#lexical = lexical
   }
 
-  /** Of a stream, from 0 (neighbours are no more alike than any two Memories) to 1 (at least twice as alike). */
+  /** Of a stream, from 0 (neighbours are hardly more alike than any two Memories) to 1 (at least twice as alike). */
   of(stream: MemoryEntry[]): number {
     const key = stream.length >= OWN_JUDGEMENT ? stream : null
     let coherence = this.#known.get(key)
@@ -46,15 +49,14 @@ export class Coherence {
       const memory = all[at]
       const next = all[at + 1]
       if (!memory || memory.stream !== next?.stream) continue
-      near += this.#likeness(memory, next)
-      far += this.#likeness(memory, all[(at + (all.length >> 1)) % all.length])
+      const others = FAR.map((way) => all[(at + Math.floor(way * all.length)) % all.length])
+      const [toNext = 0, ...toOthers] = this.#lexical.similarities(firstSlot(memory), [next, ...others].map(firstSlot))
+      near += toNext
+      far += toOthers.reduce((sum, likeness) => sum + likeness, 0) / FAR.length
     }
-    return far > 0 ? Math.min(1, Math.max(0, near / far - 1)) : 0
-  }
-
-  #likeness(a: MemoryEntry, b: MemoryEntry | undefined): number {
-    const [first] = a.cells
-    const [second] = b?.cells ?? []
-    return first && second ? this.#lexical.similarity(first.slot, second.slot) : 0
+    const excess = near / far - CHANCE
+    return excess > 0 ? Math.min(1, excess / (2 - CHANCE)) : 0
   }
 }
+
+const firstSlot = (memory: MemoryEntry | undefined): number => memory?.cells[0]?.slot ?? 0

@@ -33,35 +33,37 @@ export function surroundings(
   coherenceOf: (stream: MemoryEntry[]) => number,
   passes: (memory: MemoryEntry) => boolean,
 ): Surroundings {
-  const places = new Map<MemoryEntry, number>()
-  const placeOf = (memory: MemoryEntry): number => {
-    const place = places.get(memory) ?? places.size
-    places.set(memory, place)
-    return place
+  const memories: MemoryEntry[] = []
+  const positions: number[] = []
+  const indexes = new Map<MemoryEntry, number>()
+  const include = (memory: MemoryEntry, at: number): number => {
+    const index = indexes.get(memory) ?? memories.length
+    if (index === memories.length) {
+      indexes.set(memory, index)
+      memories.push(memory)
+      positions.push(at)
+    }
+    return index
   }
-  for (const memory of found) placeOf(memory)
-  for (const memory of new Set(places.keys())) {
-    if (coherenceOf(memory.stream) === 0) continue
-    for (const { other } of near(memory, 1)) if (passes(other)) placeOf(other)
+  /** The others around one included, up to `reach` places away. */
+  const near = (index: number, reach: number): Neighbour[] => {
+    const { stream } = memories[index] ?? { stream: [] }
+    const coherence = coherenceOf(stream)
+    const at = positions[index] ?? 0
+    const neighbours: Neighbour[] = []
+    for (let place = Math.max(0, at - reach); coherence > 0 && place <= at + reach; place++) {
+      const other = stream[place]
+      if (!other || place === at || !passes(other)) continue
+      neighbours.push({ index: include(other, place), distance: Math.abs(place - at), coherence })
+    }
+    return neighbours
   }
-  const scored = places.size
-  const around = [...places.keys()].map((memory) => {
-    const coherence = coherenceOf(memory.stream)
-    if (coherence === 0) return []
-    return near(memory, REACH)
-      .filter(({ other }) => passes(other))
-      .map(({ other, distance }) => ({ index: placeOf(other), distance, coherence }))
-  })
-  return { memories: [...places.keys()], scored, around }
-}
-
-function near(memory: MemoryEntry, reach: number): { other: MemoryEntry; distance: number }[] {
-  const at = position(memory)
-  const from = Math.max(0, at - reach)
-  return memory.stream
-    .slice(from, at + reach + 1)
-    .map((other, i) => ({ other, distance: Math.abs(from + i - at) }))
-    .filter(({ distance }) => distance > 0)
+  for (const memory of found) include(memory, position(memory))
+  const direct = memories.length
+  for (let index = 0; index < direct; index++) near(index, 1)
+  const scored = memories.length
+  const around = Array.from({ length: scored }, (_, index) => near(index, REACH))
+  return { memories, scored, around }
 }
 
 /**

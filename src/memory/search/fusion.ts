@@ -68,9 +68,14 @@ export function fuseWithContext({ keyword, vector, fusionWeight }: Signals, cont
 }
 
 function keywordScores(scene: Surroundings, { lexical, terms, bm25 }: Context): Float32Array {
-  const slots = Uint32Array.from(scene.memories, ({ cells }) => bestSlot(cells, bm25))
+  const slots = new Uint32Array(scene.memories.length)
+  const totals = new Float32Array(scene.memories.length)
+  scene.memories.forEach(({ cells }, i) => {
+    const slot = bestSlot(cells, bm25)
+    slots[i] = slot
+    totals[i] = bm25[slot] ?? 0
+  })
   const telling = terms.slice(0, CONTEXT_TERMS)
-  const totals = Float32Array.from(slots, (slot) => bm25[slot] ?? 0)
   return withTermsAround(scene, totals, lexical.shares(telling, slots), telling.length)
 }
 
@@ -82,11 +87,21 @@ function bestSlot(cells: readonly CellEntry[], bm25: Float32Array): number {
 
 /** Of the best Cell of each Memory, min-max-scaled. */
 function cosines({ memories }: Surroundings, { list, scoresAt }: Signal): Float32Array {
-  const cells = memories.flatMap((memory, index) => memory.cells.map(({ slot }) => ({ slot, index })))
-  const found = scoresAt(Uint32Array.from(cells, ({ slot }) => slot))
-  const toScale = minMax(list)
   const best = new Float32Array(memories.length)
-  cells.forEach(({ index }, i) => (best[index] = Math.max(best[index] ?? 0, toScale(found[i] ?? -Infinity))))
+  if (list.length === 0) return best
+  const slots: number[] = []
+  const owners: number[] = []
+  memories.forEach(({ cells }, index) => {
+    for (const { slot } of cells) {
+      slots.push(slot)
+      owners.push(index)
+    }
+  })
+  const toScale = minMax(list)
+  scoresAt(Uint32Array.from(slots)).forEach((score, i) => {
+    const owner = owners[i] ?? 0
+    best[owner] = Math.max(best[owner] ?? 0, toScale(score))
+  })
   return best
 }
 

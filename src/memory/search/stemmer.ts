@@ -2,7 +2,7 @@ import { detached } from './detached.ts'
 
 /**
  * The stemmer of M. F. Porter, "An algorithm for suffix stripping" (1980), for lower-case English words. Words with other
- * letters or digits, and words of two letters, come back as they are.
+ * letters or digits, and words of two letters, come back as they are. `hash:default` uses it, so it is frozen with it.
  */
 export function stem(word: string): string {
   let stemmed = memo.get(word)

@@ -1,4 +1,7 @@
-/** English words that say too little to search by, as `words` of analysis.ts gives them (an apostrophe splits). */
+/**
+ * English words that say too little to search by, as `words` of analysis.ts gives them (an apostrophe splits). `hash:default`
+ * leaves them out, so the list is frozen with it.
+ */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   `a about above after again against all am an and any are as at be because been before being below between both but by
   can could did do does doing don down during each either else ever few for from further had has have having he her here

@@ -11,7 +11,7 @@ import { foundSignal, keywordSignal, type Rescore, type Signal, type Signals, ve
 import type { CellDocument, MemoryCells, SearchAnswer, SearchQuery } from './types.ts'
 
 /** Memories of each list that take part in a fusion, and for each hit wanted. */
-const DEPTH = 200
+const DEPTH = 100
 const DEPTH_PER_HIT = 4
 
 /**

@@ -4,7 +4,3 @@ import type { LedgerRow } from './ledger.ts'
 /** Entries of all workspaces by id, newest first from before an id (exclusive). Relies on the primary key. */
 export const listLatest = (ledger: Queryable, before: string, limit: number): Promise<LedgerRow[]> =>
   ledger.all<LedgerRow>('SELECT * FROM ledger WHERE ledger_id < $1 ORDER BY ledger_id DESC LIMIT $2', [before, limit])
-
-/** Entries of all workspaces by id, oldest first from after an id. Relies on the primary key. */
-export const listAfter = (ledger: Queryable, after: string, limit: number): Promise<LedgerRow[]> =>
-  ledger.all<LedgerRow>('SELECT * FROM ledger WHERE ledger_id > $1 ORDER BY ledger_id LIMIT $2', [after, limit])

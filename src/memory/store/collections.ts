@@ -26,6 +26,12 @@ export async function findCollection(db: Queryable, workspaceId: string, id: str
   return row && toCollection(row)
 }
 
+/** The workspace that has the collection. */
+export async function findCollectionOwner(db: Queryable, id: string): Promise<string | undefined> {
+  const sql = 'SELECT workspace_id FROM collection WHERE collection_id = $1'
+  return (await db.get<{ workspace_id: string }>(sql, [id]))?.workspace_id
+}
+
 export async function findCollectionByName(
   db: Queryable,
   workspaceId: string,

@@ -38,6 +38,12 @@ export async function findEdge(db: Queryable, workspaceId: string, edgeId: strin
   return row && toEdge(row)
 }
 
+/** The workspace that has the Edge. */
+export async function findEdgeOwner(db: Queryable, id: string): Promise<string | undefined> {
+  const sql = 'SELECT workspace_id FROM edge WHERE edge_id = $1'
+  return (await db.get<{ workspace_id: string }>(sql, [id]))?.workspace_id
+}
+
 export async function findEdgeByTriple(
   db: Queryable,
   workspaceId: string,

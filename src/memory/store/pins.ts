@@ -61,6 +61,12 @@ export async function insertPin(tx: Queryable, pin: Pin): Promise<void> {
   )
 }
 
+/** The workspace that has the pin. */
+export async function findPinOwner(db: Queryable, id: string): Promise<string | undefined> {
+  const sql = 'SELECT workspace_id FROM pin WHERE pin_id = $1'
+  return (await db.get<{ workspace_id: string }>(sql, [id]))?.workspace_id
+}
+
 /** False when the workspace has no such pin. */
 export async function deletePin(tx: Queryable, workspaceId: string, id: string): Promise<boolean> {
   return (await tx.run('DELETE FROM pin WHERE pin_id = $1 AND workspace_id = $2', [id, workspaceId])) > 0

@@ -1,0 +1,73 @@
+import { EDGE_TYPES } from '../memory/model.ts'
+
+/** How values are written on pages. Templates see these names; all that they give is text, escaped where it is shown. */
+export interface Format {
+  /** `12 s ago` within a day, else the day. */
+  ago(timestamp: string): string
+  /** Date and time to the second, UTC. */
+  time(timestamp: string): string
+  /** An id to be told apart at a glance: prefix and last characters. */
+  short(id: string): string
+  /** The beginning of a text, on one line. */
+  line(text: string, length: number): string
+  score(value: number): string
+  size(characters: number): string
+  number(value: number): string
+  /** The words of an op or type: `tag_set` is `tag set`. */
+  words(name: string): string
+  edgeTypes: readonly string[]
+  url: typeof url
+}
+
+export const createFormat = (now: number): Format => ({
+  ago: (timestamp) => ago(now - Date.parse(timestamp), timestamp),
+  time: (timestamp) => timestamp.slice(0, 19).replace('T', ' '),
+  short,
+  line,
+  score: (value) => value.toFixed(3),
+  size: (characters) =>
+    characters < 1000 ? `${characters} characters` : `${(characters / 1000).toFixed(1)}k characters`,
+  number: (value) => value.toLocaleString('en-GB'),
+  words: (name) => name.replaceAll('_', ' '),
+  edgeTypes: EDGE_TYPES,
+  url,
+})
+
+function ago(ms: number, timestamp: string): string {
+  if (ms < 5000) return 'just now'
+  if (ms < 60_000) return `${Math.floor(ms / 1000)} s ago`
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ago`
+  if (ms < 86_400_000) return `${Math.floor(ms / 3_600_000)} h ago`
+  return timestamp.slice(0, 10)
+}
+
+function short(id: string): string {
+  const [, prefix, tail] = /^([a-z]+_)[0-9A-Z]{20}([0-9A-Z]{6})$/.exec(id) ?? []
+  return prefix && tail ? `${prefix}…${tail}` : id
+}
+
+/** By characters, so that no pair is cut in half. */
+function line(text: string, length: number): string {
+  const flat = text.slice(0, 4 * length).replace(/\s+/g, ' ').trim()
+  const characters = [...flat]
+  return characters.length > length ? `${characters.slice(0, length).join('').trimEnd()}…` : flat
+}
+
+type Query = Readonly<Record<string, string | number | undefined>>
+
+/** A path with its query; what is undefined or empty is left out. */
+export function url(path: string, query: Query = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  const search = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)]))).toString()
+  return search === '' ? path : `${path}?${search}`
+}
+
+/** Paths of the console. */
+export const paths = {
+  workspace: (ws: string, tab?: string): string => url(`/ui/workspaces/${encodeURIComponent(ws)}`, { tab }),
+  recall: (ws: string, query: Query): string => url(`/ui/workspaces/${encodeURIComponent(ws)}`, query),
+  memories: (ws: string): string => `/ui/workspaces/${encodeURIComponent(ws)}/memories`,
+  memory: (ws: string, id: string, query: Query = {}): string =>
+    url(`/ui/workspaces/${encodeURIComponent(ws)}/memories/${encodeURIComponent(id)}`, query),
+  graph: (ws: string, seed?: string): string => url(`/ui/workspaces/${encodeURIComponent(ws)}/graph`, { seed }),
+}

@@ -1,0 +1,33 @@
+import { documentTerms, queryTerms } from '../memory/search/analysis.ts'
+
+/** A piece of text, marked when it is a word of the query. */
+export interface Fragment {
+  text: string
+  isMatch: boolean
+}
+
+/** Only so far is a word of the query looked for: a Cell may be a whole book. */
+const SEARCHED = 4000
+const EXCERPT = 600
+const LEAD = 120
+const WORD = /[\p{L}\p{N}]+/gu
+
+/** The part of a text around the first word of the query, with its words marked as the index compares them. */
+export function highlight(text: string, query: string): Fragment[] {
+  const terms = new Set(queryTerms(query))
+  const matches = [...text.slice(0, SEARCHED).matchAll(WORD)].filter(([word]) =>
+    documentTerms(word).some((term) => terms.has(term)),
+  )
+  const from = text.length <= EXCERPT ? 0 : Math.max(0, (matches[0]?.index ?? 0) - LEAD)
+  const to = Math.min(text.length, from + EXCERPT)
+  const fragments: Fragment[] = from > 0 ? [{ text: '… ', isMatch: false }] : []
+  let at = from
+  for (const { 0: word, index } of matches) {
+    if (index < at || index + word.length > to) continue
+    fragments.push({ text: text.slice(at, index), isMatch: false }, { text: word, isMatch: true })
+    at = index + word.length
+  }
+  fragments.push({ text: text.slice(at, to), isMatch: false })
+  if (to < text.length) fragments.push({ text: ' …', isMatch: false })
+  return fragments.filter((fragment) => fragment.text !== '')
+}

@@ -1,0 +1,77 @@
+import cookie from '@fastify/cookie'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import type { MemoryService } from '../memory/service.ts'
+import { csrfToken, requireCsrf } from './csrf.ts'
+import { ConsoleError, toRefusal } from './errors.ts'
+import { readForm, type Form } from './form.ts'
+import { guard, wantsPage } from './guard.ts'
+import { mountLogin } from './login.ts'
+import { sendPage } from './pages/page.ts'
+import { mountActions, mountPages, mountStreams } from './routes.ts'
+import { Sessions } from './session.ts'
+import type { Console, ConsoleSettings } from './settings.ts'
+import { mountStatic } from './static.ts'
+import { createStreams } from './stream.ts'
+import { renderFragment } from './view.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What a request of the console other than GET sent. */
+    form: Form
+  }
+}
+
+const READING = ['GET', 'HEAD']
+
+/** Mounts the operator console under `/ui`. Contract: memory.md 14. */
+export function mountConsole(
+  app: FastifyInstance,
+  service: MemoryService,
+  clock: Clock,
+  settings: ConsoleSettings,
+): void {
+  const { apiKey } = settings
+  const sessions = apiKey === undefined ? undefined : new Sessions(apiKey, clock)
+  const console: Console = { service, settings, clock, sessions }
+  const streams = createStreams()
+  app.register(
+    async (ui) => {
+      await ui.register(cookie)
+      ui.decorateRequest('form')
+      ui.addHook('onRequest', (request, reply) => guard(console, request, reply))
+      ui.addHook('preHandler', async (request) => {
+        if (READING.includes(request.method)) return
+        request.form = await readForm(request)
+        if (request.url !== '/ui/login') requireCsrf(sessions, request, request.form)
+      })
+      ui.addHook('preClose', async () => streams.close())
+      ui.setErrorHandler((error, request, reply) => answerError(console, error, request, reply))
+      ui.setNotFoundHandler((request, reply) =>
+        answerError(console, new ConsoleError('not_found', 'There is no such page.'), request, reply),
+      )
+      mountStatic(ui)
+      mountLogin(ui, console)
+      mountPages(ui, console)
+      mountActions(ui, console)
+      mountStreams(ui, console, streams)
+    },
+    { prefix: '/ui' },
+  )
+}
+
+/** The REST status, with a page for a browser that came here and a fragment for all others. */
+function answerError(console: Console, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = toRefusal(error)
+  if (refusal.status >= 500) request.log.error({ err: error, request_id: request.id }, 'a request failed')
+  const data = { refusal, requestId: request.id }
+  if (wantsPage(request)) {
+    const page = { template: './error', title: 'Not possible', status: refusal.status, data }
+    return sendPage(console, request, reply, '', page)
+  }
+  const csrf = csrfToken(console.sessions, request, reply)
+  return reply
+    .code(refusal.status)
+    .type('text/html; charset=utf-8')
+    .send(renderFragment('./partials/refusal', data, console.clock.now(), csrf))
+}

@@ -1,0 +1,77 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { invalidInput } from '../../memory/errors.ts'
+import { csrfToken } from '../csrf.ts'
+import { takeFlash } from '../flash.ts'
+import type { Console } from '../settings.ts'
+import { render, type Frame } from '../view.ts'
+
+export type Section = 'home' | 'workspaces' | 'audit' | 'settings' | ''
+
+export interface PageRequest {
+  param: (name: string) => string
+  /** The parameter of the query, undefined when empty. */
+  query: (name: string) => string | undefined
+  request: FastifyRequest
+}
+
+export interface Page {
+  template: string
+  title: string
+  data: object
+  status?: number
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+
+/** A page of the console: what it tells, in the frame that all pages have. */
+export const page =
+  (console: Console, section: Section, build: (request: PageRequest) => Promise<Page>): Handler =>
+  async (request, reply) => {
+    const answer = await build(pageRequest(request))
+    return sendPage(console, request, reply, section, answer)
+  }
+
+export function sendPage(
+  console: Console,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  section: Section,
+  { template, title, data, status = 200 }: Page,
+): FastifyReply {
+  const frame = frameOf(console, request, reply, section, title)
+  return reply.code(status).type('text/html; charset=utf-8').send(render(template, data, frame))
+}
+
+export const frameOf = (
+  console: Console,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  section: Section,
+  title: string,
+): Frame => ({
+  title,
+  section,
+  csrf: csrfToken(console.sessions, request, reply),
+  hasSession: console.sessions !== undefined,
+  flash: takeFlash(request, reply),
+  now: console.clock.now(),
+})
+
+export const pageRequest = (request: FastifyRequest): PageRequest => ({
+  param: (name) => valueOf(request.params, name) ?? '',
+  query: (name) => queryOf(request, name),
+  request,
+})
+
+/** @throws invalid_input 400 when it is given more than once. */
+export function queryOf(request: FastifyRequest, name: string): string | undefined {
+  const value = valueOf(request.query, name)?.trim()
+  return value === '' ? undefined : value
+}
+
+function valueOf(source: unknown, name: string): string | undefined {
+  if (typeof source !== 'object' || source === null) return undefined
+  const value: unknown = Reflect.get(source, name)
+  if (Array.isArray(value)) throw invalidInput(`${name} is given more than once`, name)
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,98 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { run } from './actions/action.ts'
+import { memoryActions, previewEdit } from './actions/memories.ts'
+import { tagAndEdgeActions } from './actions/tags-and-edges.ts'
+import { workspaceActions } from './actions/workspaces.ts'
+import { activity } from './activity.ts'
+import { bulkOperations } from './bulk/bulk.ts'
+import { dump } from './bulk/dump.ts'
+import { callerOf } from './caller.ts'
+import { csrfToken } from './csrf.ts'
+import { diffLines } from './diff.ts'
+import { auditExport } from './export.ts'
+import { wantsPage } from './guard.ts'
+import { auditPage, verifyFragment } from './pages/audit.ts'
+import { graphPage, graphReads } from './pages/graph.ts'
+import { homePage } from './pages/home.ts'
+import { memoriesPage } from './pages/memories.ts'
+import { contentFile, memoryPage } from './pages/memory.ts'
+import { page, pageRequest, sendPage } from './pages/page.ts'
+import { settingsPage } from './pages/settings.ts'
+import { workspacePage, workspacesPage } from './pages/workspaces.ts'
+import type { Console } from './settings.ts'
+import { EVENT_STREAM, type Streams } from './stream.ts'
+import { renderFragment } from './view.ts'
+
+/** What a signed-in operator sees. Contract: memory.md 14. */
+export function mountPages(app: FastifyInstance, console: Console): void {
+  const { workspaces, audit, home, settings } = sections
+  app.get('/', page(console, home, () => homePage(console)))
+  app.get('/workspaces', page(console, workspaces, (request) => workspacesPage(console, request)))
+  app.get('/workspaces/:ws', page(console, workspaces, (request) => workspacePage(console, request)))
+  app.get('/workspaces/:ws/memories', page(console, workspaces, (request) => memoriesPage(console, request)))
+  app.get('/workspaces/:ws/memories/:mem', page(console, workspaces, (request) => memoryPage(console, request)))
+  app.get('/workspaces/:ws/graph', page(console, workspaces, (request) => graphPage(console, request)))
+  app.get('/audit', page(console, audit, (request) => auditPage(console, request)))
+  app.get('/settings', page(console, settings, () => settingsPage(console)))
+  app.get('/workspaces/:ws/memories/:mem/content', async (request, reply) => {
+    const { name, content } = await contentFile(console, pageRequest(request))
+    reply.header('Content-Disposition', `attachment; filename="${name}"`)
+    return reply.type('text/plain; charset=utf-8').send(content)
+  })
+}
+
+const sections = { home: 'home', workspaces: 'workspaces', audit: 'audit', settings: 'settings' } as const
+
+/** What an operator does, and the pieces of pages that are asked for on their own. */
+export function mountActions(app: FastifyInstance, console: Console): void {
+  const actions = { ...workspaceActions, ...memoryActions, ...tagAndEdgeActions }
+  for (const [name, action] of Object.entries(actions)) app.post(`/api/${name}`, run(console, action))
+  for (const [name, read] of Object.entries(graphReads)) {
+    app.get(`/api/graph/${name}`, async (request, reply) => {
+      const answer = await read(console, pageRequest(request))
+      return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer))
+    })
+  }
+  app.post('/api/memories/preview', (request, reply) => sendPreview(console, request, reply))
+  app.get('/api/audit/verify', async (request, reply) => {
+    const data = await verifyFragment(console, pageRequest(request))
+    return reply
+      .type('text/html; charset=utf-8')
+      .send(renderFragment('./partials/verification', data, console.clock.now()))
+  })
+}
+
+/** What an edit would change, with the button that saves it; to a browser without scripts as a page. */
+async function sendPreview(console: Console, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const caller = callerOf(console, request, AbortSignal.timeout(console.settings.timeoutMs))
+  const preview = await previewEdit(console, { form: request.form, caller })
+  const data = { ...preview, tab: 'memories', diff: diffLines(preview.memory.content ?? '', preview.after) }
+  if (wantsPage(request)) {
+    return sendPage(console, request, reply, 'workspaces', { template: './memory/preview', title: 'Review', data })
+  }
+  const csrf = csrfToken(console.sessions, request, reply)
+  return reply
+    .type('text/html; charset=utf-8')
+    .send(renderFragment('./partials/review', data, console.clock.now(), csrf))
+}
+
+/** What comes in a stream: dumps, exports, bulk runs, what is going on. */
+export function mountStreams(app: FastifyInstance, console: Console, streams: Streams): void {
+  for (const [name, operation] of Object.entries(bulkOperations)) {
+    app.post(`/api/bulk/${name}`, async (request, reply) => {
+      const caller = callerOf(console, request, AbortSignal.timeout(console.settings.timeoutMs))
+      return streams.send(reply, EVENT_STREAM, await operation(console, { form: request.form, caller }))
+    })
+  }
+  app.get('/api/bulk/dump', async (request, reply) => {
+    const { headers, lines } = await dump(console, pageRequest(request))
+    return streams.send(reply, headers, lines)
+  })
+  app.get('/audit/export', async (request, reply) => {
+    const { headers, rows } = await auditExport(console, pageRequest(request))
+    return streams.send(reply, headers, rows)
+  })
+  app.get('/events/activity', (_request, reply) =>
+    streams.send(reply, EVENT_STREAM, (signal) => activity(console, signal)),
+  )
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyInstance } from 'fastify'
+import { packageRoot } from '../base/package-root.ts'
+import { ConsoleError } from './errors.ts'
+
+const own = (name: string): string => join(packageRoot, 'templates/console/static', name)
+const packages = createRequire(import.meta.url)
+
+/** All that `/ui/static/` serves: our own files, and those of packages from where npm put them. */
+const FILES: Readonly<Record<string, () => string>> = {
+  'console.css': () => own('console.css'),
+  'theme.js': () => own('theme.js'),
+  'console.js': () => own('console.js'),
+  'graph.js': () => own('graph.js'),
+  'graph.css': () => own('graph.css'),
+  'icon.svg': () => own('icon.svg'),
+  'htmx.js': () => packages.resolve('htmx.org/dist/htmx.min.js'),
+  'htmx-sse.js': () => packages.resolve('htmx.org/dist/ext/hx-sse.min.js'),
+  'cytoscape.js': () => packages.resolve('cytoscape/dist/cytoscape.min.js'),
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+interface StaticFile {
+  bytes: Buffer
+  zipped: Buffer
+  etag: string
+  type: string
+}
+
+const compress = promisify(gzip)
+const loaded = new Map<string, Promise<StaticFile>>()
+
+async function load(name: string): Promise<StaticFile> {
+  const locate = FILES[name]
+  if (!locate) throw new ConsoleError('not_found', `There is no file /ui/static/${name}.`)
+  const bytes = await readFile(locate())
+  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 16)}"`
+  return { bytes, zipped: await compress(bytes), etag, type: TYPES[name.split('.').at(-1) ?? ''] ?? '' }
+}
+
+/** Serves the files of the console from memory, compressed once. Browsers ask each time whether they changed. */
+export function mountStatic(app: FastifyInstance): void {
+  app.get<{ Params: { file: string } }>('/static/:file', async (request, reply) => {
+    const { file: name } = request.params
+    const known = loaded.get(name) ?? load(name)
+    if (name in FILES) loaded.set(name, known)
+    const file = await known
+    reply.headers({ 'Cache-Control': 'no-cache', ETag: file.etag, Vary: 'Accept-Encoding' }).type(file.type)
+    if (request.headers['if-none-match'] === file.etag) return reply.code(304).send()
+    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(file.bytes)
+    return reply.header('Content-Encoding', 'gzip').send(file.zipped)
+  })
+}

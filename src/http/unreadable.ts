@@ -1,0 +1,33 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { FastifyBaseLogger } from 'fastify'
+import type { IdSource } from '../base/ids.ts'
+
+const REASONS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: 'the headers are too large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'the request did not arrive in time',
+}
+
+/** Answers what never became a request, by 400 and the envelope of memory.md 2.4, and hangs up. */
+export function answerUnreadable(
+  error: Error & { code?: string },
+  socket: Duplex,
+  { log, ids }: { log: FastifyBaseLogger; ids: IdSource },
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const requestId = ids('req_')
+  log.info({ status: 400, request_id: requestId, reason: error.code }, 'request')
+  const message = REASONS[error.code ?? ''] ?? 'this is not an HTTP/1.1 request'
+  const body = JSON.stringify({ error_code: 'invalid_input', message, details: {} })
+  const head = [
+    `HTTP/1.1 400 ${STATUS_CODES[400]}`,
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-ID: ${requestId}`,
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}

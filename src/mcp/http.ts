@@ -1,0 +1,174 @@
+import websocket from '@fastify/websocket'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { logAccess, TOO_LARGE } from '../http/listener.ts'
+import { invalidInput, MemoryError, notFound } from '../memory/errors.ts'
+import type { Claim } from '../memory/identity.ts'
+import { refuseOtherMethods } from '../memory/routes/index.ts'
+import { readClaim } from '../memory/routes/pipeline.ts'
+import {
+  badFrame,
+  ERRORS,
+  errorOf,
+  FRAME_MAX_BYTES,
+  frameTooLarge,
+  idOf,
+  isMap,
+  readFrame,
+  RpcError,
+  type Params,
+  type Response,
+} from './frames.ts'
+import { PinTokens } from './pin-token.ts'
+import {
+  findHandshake,
+  namedRevision,
+  requireEnvelope,
+  STATELESS_REVISION,
+  UNNAMED_REVISION,
+  unsupported,
+} from './revisions.ts'
+import { Session, type Peer, type SessionParts } from './session.ts'
+
+export interface McpHttpSettings {
+  multiTenant: boolean
+  /** First 8 hex digits of SHA-256 of the key; absent without a key. */
+  apiKeyId: string | undefined
+}
+
+const PATH = '/mcp'
+/** Larger messages than a frame may be are refused one by one; only beyond this is the connection given up. */
+const MESSAGE_MAX_BYTES = 4 * FRAME_MAX_BYTES
+
+/** Mounts the tool server: a WebSocket, and streamable HTTP without streams. Contract: memory.md 3.7, 12.1. */
+export function mountMcp(app: FastifyInstance, parts: SessionParts, settings: McpHttpSettings): void {
+  const tokens = new PinTokens(parts.apiKey)
+  // UTF-8 is checked where frames are read: there a bad one ends nothing.
+  app.register(websocket, { options: { maxPayload: MESSAGE_MAX_BYTES, skipUTF8Validation: true } })
+  app.register(async (scope) => {
+    scope.route({
+      method: 'GET',
+      url: PATH,
+      handler: async (request, reply) => refuseGet(request, reply),
+      preHandler: async (request) => {
+        if (request.ws) peerOf(parts, request, settings)
+      },
+      wsHandler: (socket, request) => {
+        logAccess(request, 101)
+        serveSocket(socket, new Session(parts, peerOf(parts, request, settings)))
+      },
+    })
+    scope.post(PATH, (request, reply) => servePost(parts, settings, tokens, request, reply))
+    refuseOtherMethods(scope, [
+      { method: 'GET', path: PATH },
+      { method: 'POST', path: PATH },
+    ])
+  })
+}
+
+/** The guard of the listener has seen the key. Headers name agent and tenant as in REST. @throws as REST. */
+function peerOf({ tools }: SessionParts, request: FastifyRequest, { multiTenant, apiKeyId }: McpHttpSettings): Peer {
+  const pinned = readClaim(request)
+  if (pinned) tools.verify(pinned)
+  const userAgent = header(request, 'user-agent')
+  return {
+    authorized: true,
+    pinned,
+    tenancy: { multiTenant, tenant: header(request, 'x-mem-workspace') },
+    ip: request.ip,
+    ...(apiKeyId !== undefined && { apiKeyId }),
+    ...(userAgent !== undefined && { userAgent }),
+  }
+}
+
+/** Clients of streamable HTTP ask for a stream of what the server might say by itself: it never does. */
+function refuseGet(request: FastifyRequest, reply: FastifyReply): never {
+  if (request.headers.accept?.includes('text/event-stream')) {
+    reply.header('Allow', 'GET, POST')
+    throw new MemoryError('method_not_allowed', 'there are no streams here: POST each message')
+  }
+  throw invalidInput('this path is for WebSocket upgrades and for POST')
+}
+
+type Socket = Parameters<NonNullable<Parameters<FastifyInstance['route']>[0]['wsHandler']>>[0]
+
+function serveSocket(socket: Socket, session: Session): void {
+  const send = (frame: string): void => {
+    if (socket.readyState === socket.OPEN) socket.send(frame)
+  }
+  socket.on('message', (data, isBinary) => {
+    const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [Buffer.from(data)])
+    if (isBinary) send(JSON.stringify(errorOf(null, badFrame('a frame must be a text message')).frame))
+    else void session.receive(bytes).then((frame) => frame !== undefined && send(frame))
+  })
+}
+
+/** One frame, one answer; a handshake that pins an agent gives a session id to send with what follows. */
+async function servePost(
+  parts: SessionParts,
+  settings: McpHttpSettings,
+  tokens: PinTokens,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const peer = peerOf(parts, request, settings)
+  const pinned = readToken(tokens, request) ?? peer.pinned
+  const revision = findHandshake(header(request, 'mcp-protocol-version') ?? UNNAMED_REVISION)
+  const session = new Session(parts, { ...peer, pinned, requestId: request.id, ...(revision && { revision }) })
+  const answer = await answerPost(session, request)
+  if (session.pinned && session.pinned !== pinned) reply.header('Mcp-Session-Id', tokens.seal(session.pinned))
+  if (!answer) await reply.code(202).send()
+  else await reply.code(answer.status).type('application/json; charset=utf-8').send(JSON.stringify(answer.frame))
+}
+
+/** @throws not_found 404, at which clients begin a new session. */
+function readToken(tokens: PinTokens, request: FastifyRequest): Claim | undefined {
+  const token = header(request, 'mcp-session-id')
+  if (token === undefined) return undefined
+  const claim = tokens.open(token)
+  if (!claim) throw notFound('session', token)
+  return claim
+}
+
+async function answerPost(session: Session, request: FastifyRequest): Promise<Response | undefined> {
+  let frame: unknown
+  try {
+    if (request.body === TOO_LARGE) throw frameTooLarge
+    frame = readFrame(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
+    checkHeaders(request, frame)
+  } catch (error) {
+    if (error instanceof RpcError) return errorOf(idOf(frame), error)
+    throw error
+  }
+  return session.answer(frame)
+}
+
+/** Headers repeat what the body says, for those who route without reading it; they must agree. @throws RpcError 400. */
+function checkHeaders(request: FastifyRequest, frame: unknown): void {
+  const named = header(request, 'mcp-protocol-version')
+  const { params = {}, method, id }: Params = isMap(frame) ? frame : {}
+  if (!isMap(params) || id === undefined) return
+  const revision = namedRevision(params)
+  if (revision === undefined) {
+    if (named === STATELESS_REVISION.id) requireEnvelope(params)
+    if (named !== undefined && !findHandshake(named)) throw unsupported(named)
+    return
+  }
+  requireHeader('MCP-Protocol-Version', named, revision)
+  requireHeader('Mcp-Method', header(request, 'mcp-method'), method)
+  if (method === 'tools/call') requireHeader('Mcp-Name', decoded(header(request, 'mcp-name')), params['name'])
+}
+
+function requireHeader(name: string, sent: string | undefined, value: unknown): void {
+  if (sent !== value) throw new RpcError(ERRORS.headerMismatch, `the header ${name} is not what the body says`, undefined, 400)
+}
+
+/** What is no plain ASCII travels as `=?base64?...?=`. */
+function decoded(value: string | undefined): string | undefined {
+  const [, encoded] = /^=\?base64\?(.*)\?=$/.exec(value ?? '') ?? []
+  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString()
+}
+
+function header(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,199 @@
+import { z } from 'zod'
+import { secretEquals } from '../base/hash.ts'
+import { MEMORY_ERRORS, MemoryError, invalidInput } from '../memory/errors.ts'
+import type { Claim } from '../memory/identity.ts'
+import type { Logger } from '../memory/ports.ts'
+import { parseWith } from '../memory/routes/route.ts'
+import type { MemoryTools } from '../memory/tools/index.ts'
+import { writer, type ToolPeer } from '../memory/tools/tool.ts'
+import {
+  ERRORS,
+  errorOf,
+  idOf,
+  isMap,
+  readFrame,
+  readMessage,
+  resultOf,
+  RpcError,
+  type Params,
+  type Request,
+  type Response,
+} from './frames.ts'
+import {
+  capabilities,
+  DEFAULT_REVISION,
+  metaOf,
+  namedRevision,
+  negotiate,
+  requireEnvelope,
+  serverInfo,
+  STATELESS_REVISION,
+  statelessResult,
+  type Revision,
+} from './revisions.ts'
+
+// The official server library answers failed tools as results and gates nothing before `initialize`, so that the rules
+// of memory.md 12.1 on errors, arrays, keys and versions could not be kept over it; its client is used in the tests.
+
+export interface SessionParts {
+  tools: MemoryTools
+  log: Logger
+  /** The key of the server, if it has one. */
+  apiKey: string | undefined
+}
+
+/** What a transport knows of the other side from the start. */
+export interface Peer extends ToolPeer {
+  /** It has shown the key already, or needs none. */
+  authorized: boolean
+  pinned?: Claim | undefined
+  revision?: Revision
+}
+
+/** One connection: its handshake, and the calls that follow. Contract: memory.md 12.1. */
+export class Session {
+  readonly #parts: SessionParts
+  readonly #peer: ToolPeer
+  #authorized: boolean
+  #pinned: Claim | undefined
+  #revision: Revision
+
+  constructor(parts: SessionParts, { authorized, pinned, revision = DEFAULT_REVISION, ...peer }: Peer) {
+    this.#parts = parts
+    this.#peer = peer
+    this.#authorized = authorized
+    this.#pinned = pinned
+    this.#revision = revision
+  }
+
+  /** The agent that all writes are by. */
+  get pinned(): Claim | undefined {
+    return this.#pinned
+  }
+
+  /** Answers a frame; undefined when nothing is to be said. Never rejects: a bad frame ends nothing. */
+  async receive(bytes: Uint8Array): Promise<string | undefined> {
+    let frame: unknown
+    try {
+      frame = readFrame(bytes)
+    } catch (error) {
+      return JSON.stringify(errorOf(null, this.#toRpcError(error)).frame)
+    }
+    const answer = await this.answer(frame)
+    return answer && JSON.stringify(answer.frame)
+  }
+
+  /** Answers a message, or an array of them one after the other; undefined when there were only notifications. */
+  async answer(frame: unknown): Promise<Response | undefined> {
+    if (!Array.isArray(frame)) return this.#answerOne(frame)
+    const frames: object[] = []
+    for (const message of frame) {
+      const answer = await this.#answerOne(message)
+      if (answer) frames.push(answer.frame)
+    }
+    return frames.length === 0 ? undefined : { frame: frames, status: 200 }
+  }
+
+  async #answerOne(message: unknown): Promise<Response | undefined> {
+    try {
+      const request = readMessage(message)
+      return request && resultOf(request.id, await this.#run(request))
+    } catch (error) {
+      return errorOf(idOf(message), this.#toRpcError(error))
+    }
+  }
+
+  async #run({ method, params }: Request): Promise<object> {
+    const isStateless = namedRevision(params) !== undefined
+    if (method === 'initialize' && !isStateless) return this.#initialize(params)
+    if (!this.#authorized && !(isStateless && this.#isKey(metaOf(params)['apiKey']))) throw unauthorized(NO_KEY)
+    if (!isStateless) return this.#dispatch(method, params, this.#revision, this.#pinned)
+    requireEnvelope(params)
+    const pinned = this.#readClaim(metaOf(params)) ?? this.#pinned
+    return statelessResult(method, await this.#dispatch(method, params, STATELESS_REVISION, pinned))
+  }
+
+  async #dispatch(method: string, params: Params, revision: Revision, pinned: Claim | undefined): Promise<object> {
+    if (method === 'tools/list') return { tools: this.#parts.tools.descriptions.map(revision.describe) }
+    if (method === 'tools/call') return this.#call(params, revision, pinned)
+    if (method === 'ping' && !revision.stateless) return {}
+    if (method === 'server/discover' && revision.stateless) return { supportedVersions: [revision.id], capabilities }
+    throw new RpcError(ERRORS.method, `there is no method ${method}`, undefined, revision.stateless ? 404 : 200)
+  }
+
+  /** Nothing changes unless all of it is right: the key, then the agent. */
+  #initialize(params: Params): object {
+    const said = { ...metaOf(params), ...params }
+    if (said['apiKey'] === undefined ? !this.#authorized : !this.#isKey(said['apiKey'])) throw unauthorized(WRONG_KEY)
+    this.#pinned = this.#readClaim(said) ?? this.#pinned
+    this.#authorized = true
+    this.#revision = negotiate(params['protocolVersion'])
+    return { protocolVersion: this.#revision.id, capabilities, serverInfo }
+  }
+
+  /** Any key is right where none is configured. */
+  #isKey(given: unknown): boolean {
+    const { apiKey } = this.#parts
+    return apiKey === undefined || (typeof given === 'string' && secretEquals(given, apiKey))
+  }
+
+  /** The agent that a handshake names, verified. */
+  #readClaim({ agentId, identityProvider: provider, identityProof: proof }: Params): Claim | undefined {
+    if (agentId === undefined) return undefined
+    const claim = {
+      agentId: refuseAs(ERRORS.arguments, {}, () => parseWith(handshakeAgent, { agentId }).agentId),
+      provider: typeof provider === 'string' ? provider : undefined,
+      proof: isMap(proof) ? proof : undefined,
+    }
+    refuseAs(ERRORS.unauthorized, {}, () => this.#parts.tools.verify(claim))
+    return claim
+  }
+
+  async #call({ name, arguments: args = {} }: Params, revision: Revision, pinned: Claim | undefined): Promise<object> {
+    const tool = typeof name === 'string' ? name : ''
+    const run = refuseAs(ERRORS.arguments, { tool }, () => {
+      if (!isMap(args)) throw invalidInput('arguments must be an object', 'arguments')
+      return this.#parts.tools.prepare(tool, args, this.#peer, pinned)
+    })
+    try {
+      const answer = await run()
+      const content = [{ type: 'text', text: JSON.stringify(answer) }]
+      return { content, ...(revision.structured && { structuredContent: answer }), isError: false }
+    } catch (error) {
+      const known = this.#toMemoryError(error)
+      throw new RpcError(ERRORS.operation, known.message, { tool, ...dataOf(known) })
+    }
+  }
+
+  #toRpcError(error: unknown): RpcError {
+    if (error instanceof RpcError) return error
+    const known = this.#toMemoryError(error)
+    return new RpcError(ERRORS.operation, known.message, dataOf(known))
+  }
+
+  /** A refusal of the service, or a fault whose text never leaves. */
+  #toMemoryError(error: unknown): MemoryError {
+    if (error instanceof MemoryError) return error
+    this.#parts.log.error({ err: error }, 'a tool call failed')
+    return new MemoryError('internal_error', 'the server met a fault; it is in the log')
+  }
+}
+
+const NO_KEY = 'initialize with apiKey first: this server has a key'
+const WRONG_KEY = 'apiKey is not the key of this server'
+const unauthorized = (message: string): RpcError =>
+  new RpcError(ERRORS.unauthorized, message, dataOf(new MemoryError('unauthorized', message)))
+
+const handshakeAgent = z.object({ agentId: writer })
+
+/** Gives a refusal of the service the code that it has at this place. */
+function refuseAs<T>(code: number, data: object, action: () => T): T {
+  try {
+    return action()
+  } catch (error) {
+    throw error instanceof MemoryError ? new RpcError(code, error.message, { ...data, ...dataOf(error) }) : error
+  }
+}
+
+/** What a program needs of a refusal. */
+const dataOf = ({ code, details }: MemoryError): object => ({ error_code: code, status: MEMORY_ERRORS[code], details })

@@ -1,0 +1,141 @@
+import { z } from 'zod'
+import type { Caller } from '../caller.ts'
+import { invalidInput, notFound } from '../errors.ts'
+import type { Claim } from '../identity.ts'
+import { SYSTEM_AGENT, type Workspace } from '../model.ts'
+import { agentIdSchema } from '../requests.ts'
+import { parseWith } from '../routes/route.ts'
+import type { MemoryService } from '../service.ts'
+
+/** What calling a tool may do to what is stored; where it only reads, the other hints mean nothing. */
+export const EFFECTS = {
+  reads: { readOnlyHint: true },
+  adds: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
+  /** Adds once: the same call again adds nothing. */
+  ensures: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
+  changes: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
+} as const
+
+interface ToolFacts {
+  name: `mem_${string}`
+  description: string
+  effect: keyof typeof EFFECTS
+  /** Answers 501 without a graph store. */
+  graph?: true
+}
+
+/** A tool as data. */
+export interface Tool extends ToolFacts {
+  input: z.ZodType
+  output: z.ZodType
+  /** Gives what runs the call. @throws invalid_input for missing, mistyped and unknown arguments. */
+  prepare: (args: unknown) => (call: ToolCall) => Promise<object>
+}
+
+/** A tool whose handler takes what `input` gives and answers what `output` describes. */
+export const tool = <Input, Output extends object>(
+  facts: ToolFacts,
+  input: z.ZodType<Input>,
+  output: z.ZodType<Output>,
+  handle: (call: ToolCall, args: Input) => Promise<Output>,
+): Tool => ({
+  ...facts,
+  input,
+  output,
+  prepare: (raw) => {
+    const args = parseWith(input, raw)
+    return (call) => handle(call, args)
+  },
+})
+
+/** The argument that names who writes. */
+export const writer = agentIdSchema.refine((id) => !/[\p{Cc}\ufffd]/u.test(id), 'must be printable')
+export const workspaceId = z.string()
+/** A record whose fields another tool's answer lists: here it is described as an object, which costs fewer tokens. */
+export const recordOf = <Schema extends z.ZodType>(_schema: Schema) =>
+  z.custom<z.output<Schema>>().meta({ type: 'object' })
+
+export const deletedAnswer = z.object({ deleted: z.string() })
+
+/** Which workspaces a connection reaches. Contract: memory.md 2.6. */
+export interface Tenancy {
+  multiTenant: boolean
+  /** The workspace that `X-Mem-Workspace` names. */
+  tenant: string | undefined
+}
+
+/** What a connection brings to each of its calls. */
+export interface ToolPeer extends Pick<Caller, 'apiKeyId' | 'ip' | 'userAgent'> {
+  /** Of the request that the calls came in, if they came in one. */
+  requestId?: string
+  /** Every workspace, when the transport knows none: stdio. */
+  tenancy?: Tenancy
+}
+
+/** A call under way: who asks, and the checks of memory.md 2.1 that lie before the operation. */
+export class ToolCall {
+  readonly service: MemoryService
+  readonly caller: Caller
+  readonly #tenancy: Tenancy
+  readonly #pinned: Claim | undefined
+  readonly #needsGraph: boolean
+
+  constructor(service: MemoryService, tool: Tool, caller: Caller, tenancy: Tenancy, pinned: Claim | undefined) {
+    this.service = service
+    this.caller = { ...caller, agentId: pinned?.agentId ?? SYSTEM_AGENT }
+    this.#tenancy = tenancy
+    this.#pinned = pinned
+    this.#needsGraph = tool.graph ?? false
+  }
+
+  /** The only workspace that lists show. */
+  get tenant(): string | undefined {
+    return this.#tenancy.multiTenant ? this.#tenancy.tenant : undefined
+  }
+
+  /** @throws invalid_input 400, not_found 404, capability_unavailable 501. */
+  async workspace(id: string): Promise<Workspace> {
+    if (!this.#reaches(id)) throw notFound('workspace', id)
+    const workspace = await this.service.requireWorkspace(id)
+    if (this.#needsGraph) this.service.requireGraph()
+    return workspace
+  }
+
+  /**
+   * The workspace to write in, and the writer: the pinned agent, else the one named, else `agent_system`. `named` is the
+   * agent, if there is one. @throws as `workspace`; agent_verification_failed 401.
+   */
+  async write(id: string, agentId?: string): Promise<{ workspace: Workspace; caller: Caller; named?: string }> {
+    const workspace = await this.workspace(id)
+    const claim = this.#pinned ?? (agentId === undefined ? undefined : { agentId, provider: 'opaque', proof: undefined })
+    if (!claim) return { workspace, caller: this.caller }
+    const caller = { ...this.caller, agentId: claim.agentId }
+    await this.service.agents.admit(caller, workspace.id, claim)
+    return { workspace, caller, named: claim.agentId }
+  }
+
+  /** The id of the workspace of a record that is named by its id alone. @throws not_found 404 when `given` is another. */
+  async ownerOf(
+    resource: string,
+    id: string,
+    given: string | undefined,
+    find: () => Promise<string | undefined>,
+  ): Promise<string> {
+    if (this.#needsGraph) this.service.requireGraph()
+    const owner = await find()
+    if (owner === undefined || owner !== (given ?? owner) || !this.#reaches(owner)) throw notFound(resource, id)
+    return owner
+  }
+
+  /** Registers a pinned agent in a workspace that did not exist before. */
+  async admitPinned(workspace: Workspace): Promise<void> {
+    if (this.#pinned) await this.service.agents.admit(this.caller, workspace.id, this.#pinned)
+  }
+
+  #reaches(workspace: string): boolean {
+    const { multiTenant, tenant } = this.#tenancy
+    if (!multiTenant) return true
+    if (tenant === undefined) throw invalidInput('the header X-Mem-Workspace is required', 'X-Mem-Workspace')
+    return tenant === workspace
+  }
+}

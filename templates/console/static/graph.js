@@ -1,0 +1,55 @@
+// Draws the graph that the server names, in the colours of the page.
+
+const canvas = document.querySelector('[data-graph]')
+if (canvas) draw(canvas)
+
+async function draw(canvas) {
+  const response = await fetch(canvas.dataset.graph)
+  if (!response.ok) return
+  const { nodes, edges } = await response.json()
+  canvas.hidden = false
+  document.querySelector('[data-graph-hint]').hidden = false
+  const graph = window.cytoscape({
+    container: canvas,
+    elements: [...nodes.map((data) => ({ data, classes: data.type })), ...edges.map((data) => ({ data, classes: data.label }))],
+    style: look(),
+    layout: { name: 'cose', animate: false, randomize: true, nodeDimensionsIncludeLabels: true, idealEdgeLength: () => 90, nodeRepulsion: () => 9000, padding: 24, componentSpacing: 70 },
+    minZoom: 0.1,
+    maxZoom: 3,
+    wheelSensitivity: 0.4,
+  })
+  graph.on('tap', 'node', ({ target }) => {
+    location.href = canvas.dataset.memory + encodeURIComponent(target.id())
+  })
+  graph.on('mouseover', 'node', ({ target }) => {
+    graph.elements().addClass('faint')
+    target.closedNeighborhood().removeClass('faint')
+    canvas.classList.add('pointing')
+  })
+  graph.on('mouseout', 'node', () => {
+    graph.elements().removeClass('faint')
+    canvas.classList.remove('pointing')
+  })
+  const restyle = () => graph.style(look())
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyle)
+  new MutationObserver(restyle).observe(document.documentElement, { attributeFilter: ['data-theme'] })
+}
+
+/** Cytoscape knows no `light-dark()`: the browser is asked what each token comes to. */
+function look() {
+  const probe = document.createElement('i')
+  canvas.append(probe)
+  const colour = (token) => {
+    probe.className = `c-${token}`
+    return getComputedStyle(probe).color
+  }
+  const [ink, muted, line, accent, seed, auto] = ['ink', 'muted', 'line', 'accent', 'seed', 'auto'].map(colour)
+  probe.remove()
+  return [
+    { selector: 'node', style: { 'background-color': accent, label: 'data(label)', color: ink, 'font-size': 10, 'text-max-width': 110, 'text-wrap': 'ellipsis', 'text-valign': 'bottom', 'text-margin-y': 4, width: 14, height: 14, 'min-zoomed-font-size': 7 } },
+    { selector: 'node.seed', style: { 'background-color': seed, width: 22, height: 22, 'font-weight': 600 } },
+    { selector: 'edge', style: { width: 1.2, 'line-color': line, 'target-arrow-color': line, 'target-arrow-shape': 'triangle', 'arrow-scale': 0.7, 'curve-style': 'bezier', label: 'data(label)', 'font-size': 8, color: muted, 'text-rotation': 'autorotate', 'min-zoomed-font-size': 9 } },
+    { selector: 'edge.vector_neighbor', style: { 'line-style': 'dashed', 'line-color': auto, 'target-arrow-color': auto } },
+    { selector: '.faint', style: { opacity: 0.15 } },
+  ]
+}
