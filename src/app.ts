@@ -122,15 +122,15 @@ export async function serveTools(
   }
 }
 
-interface Memory {
+export interface Memory {
   service: MemoryService
   ids: IdSource
   log: ReturnType<typeof createLogger>
   close(): Promise<void>
 }
 
-/** The memory service over the stores of the configuration. */
-async function createMemory(config: Config, clock: Clock): Promise<Memory> {
+/** The memory service over the stores of the configuration; its background work is not started. */
+export async function createMemory(config: Config, clock: Clock): Promise<Memory> {
   const log = createLogger(config.telemetry.log_level, config.telemetry.log_format)
   const stores = await openStores(config)
   const ids = createIdSource(clock)
@@ -182,7 +182,8 @@ async function bind(listener: FastifyInstance, config: Config): Promise<string> 
   try {
     return await listener.listen({ host: host === '' ? '::' : host, port })
   } catch (error) {
-    throw new ConfigError('server.addr', `cannot listen on ${addr}: ${errorText(error)}`)
+    if (!(error instanceof Error && 'syscall' in error)) throw error
+    throw new ConfigError('server.addr', `cannot listen on ${addr}: ${error.message}`)
   }
 }
 

@@ -26,7 +26,7 @@ export async function hammer(
     }
   }
   await Promise.all(Array.from({ length: clients }, (_, number) => client(number)))
-  return { ...quantiles(times), rate: Math.round((1000 * times.length) / (performance.now() - start)) }
+  return { ...quantiles(times), rate: round((1000 * times.length) / (performance.now() - start)) }
 }
 
 /** Of milliseconds. */

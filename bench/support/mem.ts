@@ -8,8 +8,11 @@ export interface BenchServer extends RunningServer {
   post(path: string, body: object, client?: number): Promise<any>
 }
 
-/** BENCH_NODE_OPTIONS are options of the server's process, for example `--import ./profile.mjs`. */
-export async function startBenchServer(directory: string): Promise<BenchServer> {
+/**
+ * In a workspace of its own unless one is named.
+ * BENCH_NODE_OPTIONS are options of the server's process, for example `--import ./profile.mjs`.
+ */
+export async function startBenchServer(directory: string, workspaceId?: string): Promise<BenchServer> {
   const server = await startServer({ directory, env: { NODE_OPTIONS: process.env['BENCH_NODE_OPTIONS'] ?? '' } })
   const clients: Client[] = []
   const send = async (path: string, body: object, client = 0) => {
@@ -20,7 +23,7 @@ export async function startBenchServer(directory: string): Promise<BenchServer> 
     if (answer.statusCode >= 300) throw new Error(`${path}: ${JSON.stringify(json)}`)
     return json
   }
-  const workspace = (await send('/workspaces', { name: 'bench' })).id
+  const workspace = workspaceId ?? (await send('/workspaces', { name: 'bench' })).id
   return {
     ...server,
     post: (path, body, client) => send(`/workspaces/${workspace}${path}`, body, client),

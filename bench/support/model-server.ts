@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { md5 } from '../../src/base/hash.ts'
@@ -40,12 +40,12 @@ export async function startModelServer(dimension: number): Promise<{ url: string
       choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
     }
   }
-  const server = createServer((request, response) => {
-    void json(request).then((body) => {
-      const answer = request.url?.endsWith('/embeddings') ? embed(body as ModelRequest) : chat()
-      response.setHeader('Content-Type', 'application/json').end(JSON.stringify(answer))
-    })
-  })
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = (await json(request)) as ModelRequest
+    const result = request.url?.endsWith('/embeddings') ? embed(body) : chat()
+    response.setHeader('Content-Type', 'application/json').end(JSON.stringify(result))
+  }
+  const server = createServer((request, response) => void answer(request, response))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,

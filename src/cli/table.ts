@@ -26,6 +26,7 @@ const modules = {
   agents: () => import('./commands/agents.ts'),
   ledger: () => import('./commands/ledger.ts'),
   config: () => import('./commands/config.ts'),
+  migrate: () => import('./commands/migrate.ts'),
   ledgerVerify: () => import('./commands/ledger-verify.ts'),
   health: () => import('./commands/health.ts'),
   serve: () => import('./commands/serve.ts'),
@@ -52,6 +53,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   collections: 'Make, list and delete collections',
   agents: 'Register, list and deactivate agents',
   ledger: 'Read the audit ledger, prove that it is whole',
+  migrate: 'Bring what is stored to other models',
 }
 
 /** Every command: its words, in the section of `mem --help` where it stands. */
@@ -107,6 +109,7 @@ export const SECTIONS: Readonly<Record<string, Readonly<Record<string, Entry>>>>
     'init-cert': entry('Make a self-signed certificate', modules.initCert, 'initCert'),
     'print-config': entry('Show the configuration in force', modules.config, 'printConfig'),
     'check-config': entry('Test the configuration', modules.config, 'checkConfig'),
+    'migrate embeddings': entry('Embed everything with the current model', modules.migrate, 'embeddings'),
     health: entry('Ask whether the server lives', modules.health, 'health'),
     ready: entry('Ask whether its stores are up', modules.health, 'ready'),
   },

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { errorText } from '../base/errors.ts'
 import { parseAddress } from './address.ts'
-import { isCertifiable, keepPair, type Pair } from './certificates.ts'
+import { isCertifiable, keepPair } from './certificates.ts'
 import { ConfigError } from './errors.ts'
 import type { Config } from './load.ts'
+import type { Pair } from './self-sign.ts'
 
 const SELF_SIGNED = 'the TLS certificate is self-signed: other machines will not trust it'
 

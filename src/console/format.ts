@@ -10,6 +10,8 @@ export interface Format {
   short(id: string): string
   /** The beginning of a text, on one line. */
   line(text: string, length: number): string
+  /** The first line that says something, without the marks of a heading. */
+  title(text: string, length: number): string
   score(value: number): string
   size(characters: number): string
   number(value: number): string
@@ -24,6 +26,7 @@ export const createFormat = (now: number): Format => ({
   time: (timestamp) => timestamp.slice(0, 19).replace('T', ' '),
   short,
   line,
+  title: (text, length) => line(text.match(/[\p{L}\p{N}].*/u)?.[0] ?? text, length),
   score: (value) => value.toFixed(3),
   size: (characters) =>
     characters < 1000 ? `${characters} characters` : `${(characters / 1000).toFixed(1)}k characters`,

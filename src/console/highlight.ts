@@ -29,5 +29,7 @@ export function highlight(text: string, query: string): Fragment[] {
   }
   fragments.push({ text: text.slice(at, to), isMatch: false })
   if (to < text.length) fragments.push({ text: ' …', isMatch: false })
-  return fragments.filter((fragment) => fragment.text !== '')
+  return fragments
+    .map((fragment) => ({ ...fragment, text: fragment.text.replace(/\n\s*\n/g, '\n') }))
+    .filter((fragment) => fragment.text !== '')
 }

@@ -1,10 +1,5 @@
 import { METHODS, type IncomingMessage, type ServerOptions } from 'node:http'
-import Fastify, {
-  LogController,
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyRequest,
-} from 'fastify'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IdSource } from '../base/ids.ts'
 import { isListed } from './origin.ts'
 import { answerUnreadable } from './unreadable.ts'
@@ -139,7 +134,10 @@ function corsHeaders(request: FastifyRequest, allowed: readonly string[]): Recor
 }
 
 /** Reads a body whole, or says that it is too large without keeping it. */
-function collect(payload: IncomingMessage, done: (error: Error | null, body?: Buffer | typeof TOO_LARGE) => void): void {
+function collect(
+  payload: IncomingMessage,
+  done: (error: Error | null, body?: Buffer | typeof TOO_LARGE) => void,
+): void {
   const chunks: Buffer[] = []
   let size = 0
   payload.on('data', (chunk: Buffer) => {

@@ -44,6 +44,10 @@ export function mountMcp(app: FastifyInstance, parts: SessionParts, settings: Mc
   const tokens = new PinTokens(parts.apiKey)
   // UTF-8 is checked where frames are read: there a bad one ends nothing.
   app.register(websocket, { options: { maxPayload: MESSAGE_MAX_BYTES, skipUTF8Validation: true } })
+  // A refused upgrade is no upgrade, but its socket has left the listener, which would wait for it at the end.
+  app.addHook('onResponse', async (request) => {
+    if (request.headers.upgrade !== undefined) request.raw.socket.destroySoon()
+  })
   app.register(async (scope) => {
     scope.route({
       method: 'GET',
@@ -159,7 +163,8 @@ function checkHeaders(request: FastifyRequest, frame: unknown): void {
 }
 
 function requireHeader(name: string, sent: string | undefined, value: unknown): void {
-  if (sent !== value) throw new RpcError(ERRORS.headerMismatch, `the header ${name} is not what the body says`, undefined, 400)
+  if (sent !== value)
+    throw new RpcError(ERRORS.headerMismatch, `the header ${name} is not what the body says`, undefined, 400)
 }
 
 /** What is no plain ASCII travels as `=?base64?...?=`. */

@@ -12,7 +12,8 @@ export class PinTokens {
 
   /** Without an API key, tokens live as long as this process. */
   constructor(apiKey: string | undefined) {
-    this.#secret = apiKey === undefined ? randomBytes(32) : Buffer.from(hkdfSync('sha256', apiKey, '', 'mcp session', 32))
+    this.#secret =
+      apiKey === undefined ? randomBytes(32) : Buffer.from(hkdfSync('sha256', apiKey, '', 'mcp session', 32))
   }
 
   seal(claim: Claim): string {

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { secretEquals } from '../base/hash.ts'
 import { MEMORY_ERRORS, MemoryError, invalidInput } from '../memory/errors.ts'
 import type { Claim } from '../memory/identity.ts'

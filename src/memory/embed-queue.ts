@@ -64,7 +64,7 @@ export class EmbedQueue {
 
   /** Vectors that a write has, but that belong in another database: puts them there and marks their Cells. */
   takeOver(workspaceId: string, model: string, vectors: readonly CellVector[]): void {
-    if (vectors.length > 0) void this.#complete(workspaceId, model, vectors).catch(this.#logFailure)
+    if (vectors.length > 0) void this.complete(workspaceId, model, vectors).catch(this.#logFailure)
     this.wake()
   }
 
@@ -163,11 +163,12 @@ export class EmbedQueue {
         const vector = vectors.get(texts.get(cellNo) ?? '')
         return vector ? [{ cellNo, vector }] : []
       })
-      await this.#complete(workspaceId, model, cellVectors)
+      await this.complete(workspaceId, model, cellVectors)
     }
   }
 
-  async #complete(workspaceId: string, model: string, vectors: readonly CellVector[]): Promise<void> {
+  /** Stores vectors of the model, flips `recall_ready` of Memories that lack none any more, and links those due for it. */
+  async complete(workspaceId: string, model: string, vectors: readonly CellVector[]): Promise<void> {
     const { seams, mutations, embedding } = this.#parts
     if (!seams.vectorShared) await seams.vector.transaction((tx) => insertVectors(tx, model, vectors))
     const ready = await mutations.run(this.#system(), workspaceId, (mutation) =>

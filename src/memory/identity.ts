@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
+import * as z from 'zod'
 import { sha256 } from '../base/hash.ts'
 import { MemoryError } from './errors.ts'
 

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { parseTimestamp } from '../base/clock.ts'
 import { md5 } from '../base/hash.ts'
 import type { Caller } from './caller.ts'

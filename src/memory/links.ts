@@ -119,7 +119,8 @@ export class Links {
     if (!type.success) {
       throw invalidInput(`edge_type ${wish.edge_type} is not one of ${clientEdgeType.options.join(', ')}`, 'edge_type')
     }
-    if (source === target) throw invalidInput('target_memory_id is the Memory itself: it cannot be linked to itself', 'target_memory_id')
+    if (source === target)
+      throw invalidInput('target_memory_id is the Memory itself: it cannot be linked to itself', 'target_memory_id')
     for (const id of [source, target]) {
       if (!(await findMemory(mutation.tx, workspaceId, id))) throw notFound('memory', id)
     }

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** The records of the memory service as they travel: memory.md 1. A key with `?` is left out when it has no value. */
 

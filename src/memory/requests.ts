@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { canonicalJson } from '../base/canonical-json.ts'
 import { CLIENT_EDGE_TYPES, EDGE_TYPES, RECALL_MODES } from './model.ts'
 
@@ -20,9 +20,9 @@ const mapOf = <V>(value: z.ZodType<V>, key: z.ZodType<string> = z.string(), sche
   z
     .custom<Record<string, V>>(isMap, 'must be an object')
     .superRefine((map, context) => {
-      for (const [name, item] of Object.entries(map)) {
-        const issues = key.safeParse(name).error?.issues ?? value.safeParse(item).error?.issues ?? []
-        for (const issue of issues) context.addIssue({ ...issue, path: [name, ...issue.path] })
+      for (const [entry, item] of Object.entries(map)) {
+        const issues = key.safeParse(entry).error?.issues ?? value.safeParse(item).error?.issues ?? []
+        for (const issue of issues) context.addIssue({ ...issue, path: [entry, ...issue.path] })
       }
     })
     .meta({ type: 'object', ...schema })

@@ -12,6 +12,7 @@ import { Health } from './health.ts'
 import { Imprint } from './imprint.ts'
 import { Links } from './links.ts'
 import { Memories } from './memories.ts'
+import { MigrateEmbeddings } from './migrate-embeddings.ts'
 import type { Workspace } from './model.ts'
 import { Mutations } from './mutation.ts'
 import { Outbox } from './outbox.ts'
@@ -60,6 +61,7 @@ export class MemoryService {
   readonly graph: Graph
   readonly recall: Recall
   readonly health: Health
+  readonly migrateEmbeddings: MigrateEmbeddings
   readonly #queue: EmbedQueue
   readonly #outbox: Outbox
   readonly #sweeper: Sweeper
@@ -87,6 +89,7 @@ export class MemoryService {
     this.graph = new Graph(seams, clock)
     this.recall = new Recall({ seams, index, embedding, graph: this.graph, log })
     this.health = new Health(seams)
+    this.migrateEmbeddings = new MigrateEmbeddings({ seams, mutations, embedding, queue, log })
   }
 
   /** Starts the work that goes on beside requests: deliveries and jobs left by an earlier run, sweeping. */

@@ -2,7 +2,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { createPair, isCertifiable, keepPair, writePair } from '../../src/config/certificates.ts'
+import { isCertifiable, keepPair, writePair } from '../../src/config/certificates.ts'
+import { createPair } from '../../src/config/self-sign.ts'
 import { makeWorkspace } from './workspace.ts'
 
 const DAY = 86_400_000
@@ -25,7 +26,9 @@ it('writes over what is there with the modes that are due, whatever the umask', 
   const tls = join(directory, 'a/tls')
   const umask = process.umask(0o077)
   try {
-    for (const _ of [1, 2]) writePair(tls, await createPair({ host: 'localhost', now: NOW }))
+    const pair = await createPair({ host: 'localhost', now: NOW })
+    writePair(tls, pair)
+    writePair(tls, pair)
   } finally {
     process.umask(umask)
   }

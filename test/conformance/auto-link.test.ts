@@ -24,14 +24,16 @@ describeOnBoth(
       return expectOk(await api().call('POST', `/workspaces/${ws}/memories`, { content, ...fields }), 201)
     }
     const edgesOf = async (ws: string, id: string, direction = 'out'): Promise<Edge[]> =>
-      expectOk(await api().call('GET', `/workspaces/${ws}/memories/${id}/edges?type=vector_neighbor&direction=${direction}`))
-        .edges
-    const ready = (ws: string, id: string) =>
-      expect
+      expectOk(
+        await api().call('GET', `/workspaces/${ws}/memories/${id}/edges?type=vector_neighbor&direction=${direction}`),
+      ).edges
+    const ready = async (ws: string, id: string): Promise<void> => {
+      await expect
         .poll(async () => expectOk(await api().call('GET', `/workspaces/${ws}/memories/${id}`)).recall_ready, {
           timeout: 20_000,
         })
         .toBe(true)
+    }
 
     test('memory#94 off by default; on: Edges new → old above threshold by agent_system_auto_link', async () => {
       const off = await api().workspace({ embedding_model: MODEL })
@@ -82,7 +84,9 @@ describeOnBoth(
       for (const id of linked) expect(targets).toContain(id)
 
       const cellsOf = async (id: string): Promise<string[]> =>
-        expectOk(await api().call('GET', `/workspaces/${ws}/memories/${id}`)).cells.map((cell: { cell_id: string }) => cell.cell_id)
+        expectOk(await api().call('GET', `/workspaces/${ws}/memories/${id}`)).cells.map(
+          (cell: { cell_id: string }) => cell.cell_id,
+        )
       const newCells = await cellsOf(made.memory_id)
       const entries = await ledgerOf(api(), ws, `memory_id=${made.memory_id}&op=graph_link`)
       expect(entries).toHaveLength(3)
@@ -178,9 +182,9 @@ describeOnBoth(
       expect(await edgesOf(ws, made.memory_id)).toEqual([])
       provider.recover()
       await ready(ws, made.memory_id)
-      await expect.poll(() => edgesOf(ws, made.memory_id), { timeout: 20_000 }).toMatchObject([
-        { target_memory_id: old.memory_id, created_by_agent_id: 'agent_system_auto_link' },
-      ])
+      await expect
+        .poll(() => edgesOf(ws, made.memory_id), { timeout: 20_000 })
+        .toMatchObject([{ target_memory_id: old.memory_id, created_by_agent_id: 'agent_system_auto_link' }])
       expect(await ledgerOf(api(), ws, 'op=graph_link')).toMatchObject([{ target: made.memory_id }])
 
       const lonely = await imprint(ws, 'bread and butter')
@@ -215,10 +219,14 @@ describeOnBoth(
       const path = `/workspaces/${ws}/memories/${made}`
       expectOk(await api().call('POST', `${path}/edges`, { target_memory_id: ids[1], edge_type: 'references' }), 201)
       provider.recover()
-      await expect.poll(async () => expectOk(await api().call('GET', path)).recall_ready, { timeout: 20_000 }).toBe(true)
+      await expect
+        .poll(async () => expectOk(await api().call('GET', path)).recall_ready, { timeout: 20_000 })
+        .toBe(true)
       const linked = await api().imprint(ws, 'an otter')
       expect(expectOk(await api().call('GET', `/workspaces/${ws}/memories/${linked}/edges`)).edges).toHaveLength(1)
-      expect(expectOk(await api().call('GET', `${path}/edges?direction=out`)).edges).toMatchObject([{ edge_type: 'references' }])
+      expect(expectOk(await api().call('GET', `${path}/edges?direction=out`)).edges).toMatchObject([
+        { edge_type: 'references' },
+      ])
       expect(await ledgerOf(api(), ws, `op=auto_link_skipped,graph_link&memory_id=${made}`)).toEqual([])
     })
   },

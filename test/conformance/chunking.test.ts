@@ -13,7 +13,11 @@ describeOnBoth('chunking', (api) => {
   const lookup = async (ws: string, id: string): Promise<MemoryWithCells> =>
     (await api().call('GET', `/workspaces/${ws}/memories/${id}`)).body
   /** The texts of the Cells of a content, each as the contract has Cells. */
-  const cellsOf = async (content: string, fields: object = {}, workspace: Record<string, unknown> = {}): Promise<string[]> => {
+  const cellsOf = async (
+    content: string,
+    fields: object = {},
+    workspace: Record<string, unknown> = {},
+  ): Promise<string[]> => {
     const ws = await api().workspace(workspace)
     const { status, body } = await imprint(ws, content, fields)
     expect({ status, body }).toMatchObject({ status: 201 })
@@ -101,7 +105,11 @@ describeOnBoth('chunking', (api) => {
       expect(content.indexOf(text, at)).toBeGreaterThanOrEqual(at)
       at = content.indexOf(text, at) + text.length
     }
-    expect((await cellsOf(content, { chunker_config: { target_tokens: '16' } })).every((text) => Buffer.byteLength(text) <= 64)).toBe(true)
+    expect(
+      (await cellsOf(content, { chunker_config: { target_tokens: '16' } })).every(
+        (text) => Buffer.byteLength(text) <= 64,
+      ),
+    ).toBe(true)
     for (const blank of ['', ' \n\n\t', '\u3000\u00a0']) {
       for (const chunker_id of ['default', 'markdown', 'no-chunk', 'csv', 'jsonl', 'code-go']) {
         expect(await cellsOf(blank, { chunker_id })).toEqual([])
@@ -133,20 +141,22 @@ describeOnBoth('chunking', (api) => {
       status: 400,
       body: { error_code: 'invalid_input', message: expect.stringContaining('line 3') },
     })
-    expect(await cellsOf('1\n{bad}\n3', { chunker_id: 'jsonl', chunker_config: { validate: 'false', lines_per_cell: '2' } })).toEqual([
-      '1\n{bad}',
-      '3',
-    ])
+    expect(
+      await cellsOf('1\n{bad}\n3', { chunker_id: 'jsonl', chunker_config: { validate: 'false', lines_per_cell: '2' } }),
+    ).toEqual(['1\n{bad}', '3'])
   })
 
   test('memory#82 code-go: header + one Cell per declaration; broken code 201', async () => {
-    const source = 'package main\n\nimport "fmt"\n\n// Greets.\nfunc main() {\n\tfmt.Println("}")\n}\n\ntype T struct {\n\tA int\n}\n'
+    const source =
+      'package main\n\nimport "fmt"\n\n// Greets.\nfunc main() {\n\tfmt.Println("}")\n}\n\ntype T struct {\n\tA int\n}\n'
     expect(await cellsOf(source, { chunker_id: 'code-go' })).toEqual([
       'package main\n\nimport "fmt"',
       '// Greets.\nfunc main() {\n\tfmt.Println("}")\n}',
       'type T struct {\n\tA int\n}',
     ])
-    expect(await cellsOf('package main\n\nfunc broken( {', { chunker_id: 'code-go' })).toEqual(['package main\n\nfunc broken( {'])
+    expect(await cellsOf('package main\n\nfunc broken( {', { chunker_id: 'code-go' })).toEqual([
+      'package main\n\nfunc broken( {',
+    ])
   })
 
   test('memory#83 25 Cells, one patched: 1 embedded, 24 skipped, ids kept', async () => {
@@ -192,7 +202,9 @@ describeOnBoth('chunking', (api) => {
     try {
       const cells = await database.all('SELECT cell_no FROM cell WHERE memory_id = $1', [memory.id])
       expect(cells).toHaveLength(1)
-      expect(await database.all('SELECT cell_no FROM cell_vector WHERE cell_no NOT IN (SELECT cell_no FROM cell)')).toEqual([])
+      expect(
+        await database.all('SELECT cell_no FROM cell_vector WHERE cell_no NOT IN (SELECT cell_no FROM cell)'),
+      ).toEqual([])
       expect(await database.all('SELECT cell_no FROM embed_job')).toEqual([])
     } finally {
       await database.close()
@@ -222,13 +234,25 @@ describeOnBoth('chunking', (api) => {
     // One that named none follows the workspace's chunker of the moment.
     const plain = (await imprint(ws, '# A\n\ntext')).body
     await api().call('PUT', `/workspaces/${ws}`, { name: 'now csv', chunker_id: 'csv' })
-    await api().call('PUT', `/workspaces/${ws}/memories/${plain.memory_id}`, { content: 'a\n1\n2', expected_watermark: plain.watermark })
+    await api().call('PUT', `/workspaces/${ws}/memories/${plain.memory_id}`, {
+      content: 'a\n1\n2',
+      expected_watermark: plain.watermark,
+    })
     expect((await lookup(ws, plain.memory_id)).cells.map(({ text }) => text)).toEqual(['a\n1', 'a\n2'])
   })
 
   test('memory#87 append that breaks jsonl: 400, nothing changed', async () => {
-    const { ws, reply, old, memory } = await edited('{"a":1}\n', 'POST', ':append', { content: '{bad' }, { chunker_id: 'jsonl' })
-    expect(reply).toMatchObject({ status: 400, body: { error_code: 'invalid_input', message: expect.stringContaining('line 2') } })
+    const { ws, reply, old, memory } = await edited(
+      '{"a":1}\n',
+      'POST',
+      ':append',
+      { content: '{bad' },
+      { chunker_id: 'jsonl' },
+    )
+    expect(reply).toMatchObject({
+      status: 400,
+      body: { error_code: 'invalid_input', message: expect.stringContaining('line 2') },
+    })
     expect(memory).toEqual(old)
     const path = `/workspaces/${ws}/memories/${memory.id}`
     expect((await api().call('GET', `${path}/watermarks`)).body.watermarks).toHaveLength(1)

@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
 import { md5 } from '../../src/base/hash.ts'
 import { describeOnBoth, type CallOptions, type Reply } from '../support/memory-api.ts'
-import { anId, expectError, expectInvalid, expectNoEntry, expectOk, ledgerOf } from '../support/expectations.ts'
+import {
+  anId,
+  expectError,
+  expectInvalid,
+  expectNoEntry,
+  expectOk,
+  ledgerOf,
+  statusesOf,
+} from '../support/expectations.ts'
 
 const ABSENT = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
 const IF_MATCH = (watermark: string): CallOptions => ({ headers: { 'If-Match': watermark } })
@@ -84,7 +92,12 @@ describeOnBoth('edits', (api) => {
       for (const expected_watermark of [first, 'nonsense', `wmk_${ABSENT}`]) {
         const details = { expected_watermark, head_watermark: second }
         expectError(await update(M, { content: 'three', expected_watermark }), 412, 'cas_conflict', details)
-        expectError(await update(M, { content: 'three' }, IF_MATCH(`"${expected_watermark}"`)), 412, 'cas_conflict', details)
+        expectError(
+          await update(M, { content: 'three' }, IF_MATCH(`"${expected_watermark}"`)),
+          412,
+          'cas_conflict',
+          details,
+        )
       }
     })
   })
@@ -231,7 +244,13 @@ describeOnBoth('edits', (api) => {
         ['patch.0', ['one']],
         ['patch.0.new_string', [{ old_string: 'one' }]],
         ['patch.0.old_string', [{ old_string: null, new_string: 'x' }]],
-        ['patch.1.new_string', [{ old_string: 'one', new_string: 'x' }, { old_string: 'two', new_string: 1 }]],
+        [
+          'patch.1.new_string',
+          [
+            { old_string: 'one', new_string: 'x' },
+            { old_string: 'two', new_string: 1 },
+          ],
+        ],
         ['patch.0.replace_all', [{ old_string: 'one', new_string: 'x', replace_all: null }]],
         ['patch.0.replaceAll', [{ old_string: 'two', new_string: 'x', replaceAll: true }]],
       ]
@@ -318,7 +337,10 @@ describeOnBoth('edits', (api) => {
       {},
     ])
     const blank = await remember('')
-    expect(expectOk(await append(blank.M, { content: 'now a Cell' }))).toMatchObject({ cells_added: 1, cells_skipped: 0 })
+    expect(expectOk(await append(blank.M, { content: 'now a Cell' }))).toMatchObject({
+      cells_added: 1,
+      cells_skipped: 0,
+    })
     expect(await lookup(blank.M)).toMatchObject({ recall_ready: true, cells: [{ seq: 0, text: 'now a Cell' }] })
   })
 
@@ -333,7 +355,7 @@ describeOnBoth('edits', (api) => {
     const replies = await Promise.all(
       parts.map((part) => update(M, { content: part, expected_watermark: mark }, { agent: `agent_${part.length}` })),
     )
-    expect(replies.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 19 }, () => 412)])
+    expect(statusesOf(replies)).toEqual([200, ...Array.from({ length: 19 }, () => 412)])
     const winner = replies.findIndex(({ status }) => status === 200)
     expect((await lookup(M)).content).toBe(parts[winner])
     for (const reply of replies) {
@@ -381,7 +403,7 @@ describeOnBoth('edits', (api) => {
 
     const twice = await remember('z')
     const pair = await Promise.all([api().call('DELETE', twice.M), api().call('DELETE', twice.M)])
-    expect(pair.map(({ status }) => status).toSorted()).toEqual([200, 404])
+    expect(statusesOf(pair)).toEqual([200, 404])
   })
 
   test('memory#32 after forget update, patch, append, tags, history, @mark, edges: 404', async () => {

@@ -12,8 +12,8 @@ describeOnBoth('isolation', (api) => {
     const imprinted = await post('/memories', { content: 'an otter', collection_id: collection, tags: { a: '1' } })
     const memory: string = imprinted.memory_id
     const other = await api().imprint(owner, 'a walrus')
-    const edge: string = (await post(`/memories/${memory}/edges`, { target_memory_id: other, edge_type: 'references' })).edge
-      .edge_id
+    const edge: string = (await post(`/memories/${memory}/edges`, { target_memory_id: other, edge_type: 'references' }))
+      .edge.edge_id
     const pin: string = (await post('/recall/pins', { query: 'q' })).pin_id
     await post('/agents', { agent_id: 'agent_owner', identity_provider: 'opaque' })
     const mine = await api().imprint(intruder, 'a native')
@@ -25,9 +25,19 @@ describeOnBoth('isolation', (api) => {
   const stateOf = async ({ owner, memory, other, mark }: Two): Promise<unknown[]> => {
     const W = `/workspaces/${owner}`
     const M = `${W}/memories/${memory}`
+    const within = [
+      '',
+      '/collections',
+      '/memories',
+      `/memories/${other}`,
+      '/recall/pins',
+      '/agents',
+      '/ledger',
+      '/graph/stats',
+    ]
     const paths = [
-      ...[W, `${W}/collections`, `${W}/memories`, M, `${W}/memories/${other}`, `${M}/watermarks`, `${M}@${mark}`],
-      ...[`${M}/edges`, `${W}/recall/pins`, `${W}/agents`, `${W}/ledger`, `${W}/graph/stats`],
+      ...within.map((path) => W + path),
+      ...['', '/watermarks', '/edges', `@${mark}`].map((path) => M + path),
     ]
     return Promise.all(paths.map(async (path) => expectOk(await api().call('GET', path))))
   }
@@ -110,14 +120,18 @@ describeOnBoth('isolation', (api) => {
       { source_memory_id: two.memory, ...link(two.other) },
     ]
     const batch = expectOk(await api().call('POST', `${I}/edges/:batch`, { edges: rows }))
-    expect(batch).toMatchObject({ ok: 0, failed: 2, results: [{ error_code: 'not_found' }, { error_code: 'not_found' }] })
+    expect(batch).toMatchObject({
+      ok: 0,
+      failed: 2,
+      results: [{ error_code: 'not_found' }, { error_code: 'not_found' }],
+    })
     const recall = async (request: object) => expectOk(await api().call('POST', `${I}/recall`, request)).results
     const found = await recall({ mode: 'lookup', memory_ids: [two.memory, two.mine, two.other] })
     expect(found).toMatchObject([{ memory_id: two.mine }])
     for (const mode of ['keyword', 'vector', 'hybrid']) {
-      expect((await recall({ query: 'otter', mode, k: 100 })).map((hit: { memory_id: string }) => hit.memory_id)).not.toContain(
-        two.memory,
-      )
+      expect(
+        (await recall({ query: 'otter', mode, k: 100 })).map((hit: { memory_id: string }) => hit.memory_id),
+      ).not.toContain(two.memory)
       expect(await recall({ query: 'otter', mode, filters: { collection_id: two.collection } })).toEqual([])
     }
   })
@@ -171,7 +185,9 @@ describeOnBoth(
       expectError(unnamed, 400, 'missing_agent_id')
 
       const list = async (options?: CallOptions): Promise<string[]> =>
-        expectOk(await api().call('GET', '/workspaces', undefined, options)).workspaces.map(({ id }: { id: string }) => id)
+        expectOk(await api().call('GET', '/workspaces', undefined, options)).workspaces.map(
+          ({ id }: { id: string }) => id,
+        )
       expect(await list(as(a))).toEqual([a])
       expect(await list(as('ws_unknown'))).toEqual([])
       expect(await list()).toEqual([c, b, a])

@@ -184,10 +184,18 @@ describeOnBoth('memories', (api) => {
     await expectNoEntry(api(), ws, async () => {
       for (const bad of ['\\u0000', '\\ud800', 'x\\udc00\\ud800', '\\uD83D x']) {
         for (const body of [`{"content": "${bad}"}`, `{"content": "x", "tags": {"k": "${bad}"}}`]) {
-          expectError(await api().call('POST', `/workspaces/${ws}/memories`, undefined, { raw: body }), 400, 'invalid_input')
+          expectError(
+            await api().call('POST', `/workspaces/${ws}/memories`, undefined, { raw: body }),
+            400,
+            'invalid_input',
+          )
         }
         const inKey = `{"content": "x", "tags": {"${bad}": "v"}}`
-        expectError(await api().call('POST', `/workspaces/${ws}/memories`, undefined, { raw: inKey }), 400, 'invalid_input')
+        expectError(
+          await api().call('POST', `/workspaces/${ws}/memories`, undefined, { raw: inKey }),
+          400,
+          'invalid_input',
+        )
       }
     })
   })
@@ -198,7 +206,13 @@ describeOnBoth('memories', (api) => {
     const collection = expectOk(await api().call('POST', `/workspaces/${ws}/collections`, { name: 'c' }), 201).id
     const ids: string[] = []
     for (let i = 0; i < 60; i++) {
-      ids.push(await api().imprint(ws, `number ${i}`, i % 10 === 0 ? { collection_id: collection, tags: { i: String(i) } } : {}))
+      ids.push(
+        await api().imprint(
+          ws,
+          `number ${i}`,
+          i % 10 === 0 ? { collection_id: collection, tags: { i: String(i) } } : {},
+        ),
+      )
     }
     const first = expectOk(await api().call('GET', path))
     expect(Object.keys(first)).toEqual(['memories', 'next_cursor'])
@@ -240,14 +254,7 @@ describeOnBoth('memories', (api) => {
       await api().call('DELETE', `${path}/${seen.at(-3)}`)
     }
     expect(seen).toEqual(ids.toReversed())
-    const tampered = [
-      ['mem_x', 1],
-      [1],
-      ['1', 'mem_x'],
-      [1, 'mem_x', 2],
-      [1.5, 'mem_x'],
-      [null, 'mem_x'],
-    ]
+    const tampered = [['mem_x', 1], [1], ['1', 'mem_x'], [1, 'mem_x', 2], [1.5, 'mem_x'], [null, 'mem_x']]
     for (const key of tampered) {
       const cursor = Buffer.from(JSON.stringify(key)).toString('base64url')
       expectInvalid(await api().call('GET', `${path}?cursor=${cursor}`), 'cursor')
@@ -283,9 +290,14 @@ describeOnBoth('memories', (api) => {
     expect(entries[0]).not.toHaveProperty('watermark_after')
     expect(expectOk(await api().call('GET', `${M}/watermarks`)).watermarks).toHaveLength(1)
     expectError(await api().call('PUT', `${M}/tags/x`, { value: 'x' }, { agent: null }), 400, 'missing_agent_id')
-    expectError(await api().call('PUT', `/workspaces/${ws}/memories/mem_${ABSENT}/tags/x`, { value: 'x' }), 404, 'not_found', {
-      resource: 'memory',
-    })
+    expectError(
+      await api().call('PUT', `/workspaces/${ws}/memories/mem_${ABSENT}/tags/x`, { value: 'x' }),
+      404,
+      'not_found',
+      {
+        resource: 'memory',
+      },
+    )
   })
 
   test('memory#40 tag body bad JSON or no value: 400; DELETE: 204, gone', async () => {
@@ -293,7 +305,16 @@ describeOnBoth('memories', (api) => {
     const id = await api().imprint(ws, 'x', { tags: { kind: 'note', other: 'y' } })
     const path = `/workspaces/${ws}/memories/${id}/tags`
     await expectNoEntry(api(), ws, async () => {
-      for (const raw of ['{', '', 'null', '[]', '"x"', '{"value": "x"} x', '{"value": "\\u0000"}', '{"value": "\\ud800"}']) {
+      for (const raw of [
+        '{',
+        '',
+        'null',
+        '[]',
+        '"x"',
+        '{"value": "x"} x',
+        '{"value": "\\u0000"}',
+        '{"value": "\\ud800"}',
+      ]) {
         expectError(await api().call('PUT', `${path}/kind`, undefined, { raw }), 400, 'invalid_input')
       }
       for (const body of [{}, { value: null }, { value: 1 }, { value: ['x'] }, { value: 'x'.repeat(4097) }]) {
@@ -313,7 +334,9 @@ describeOnBoth('memories', (api) => {
       expectOk(await api().call('DELETE', `${path}/kind`), 204)
       expectError(await api().call('DELETE', `/workspaces/${ws}/memories/nope/tags/kind`), 404, 'not_found')
     })
-    const full = await api().imprint(ws, 'x', { tags: Object.fromEntries(Array.from({ length: 256 }, (_, i) => [`k${i}`, 'v'])) })
+    const full = await api().imprint(ws, 'x', {
+      tags: Object.fromEntries(Array.from({ length: 256 }, (_, i) => [`k${i}`, 'v'])),
+    })
     const more = await api().call('PUT', `/workspaces/${ws}/memories/${full}/tags/k256`, { value: 'v' })
     expectError(more, 400, 'invalid_input')
     expectOk(await api().call('PUT', `/workspaces/${ws}/memories/${full}/tags/k0`, { value: 'w' }), 204)

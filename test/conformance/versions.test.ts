@@ -108,7 +108,8 @@ describeOnBoth(
       await put({ content: 'four', tags: { d: '4' } })
       await tag('PUT', '__proto__', '5')
       await put({ content: 'five', tags: { e: '6' } })
-      const tagsAt = async (mark: string | undefined): Promise<string> => JSON.stringify(expectOk(await at(M, mark)).tags)
+      const tagsAt = async (mark: string | undefined): Promise<string> =>
+        JSON.stringify(expectOk(await at(M, mark)).tags)
       expect(await Promise.all(marks.map(tagsAt))).toEqual([
         '{"a":"2"}',
         '{"a":"2","c":"3"}',
@@ -128,7 +129,13 @@ describeOnBoth(
       await call('POST', `${M}:append`, { content: '!' }, 'agent_a')
       await api().call('PATCH', M, { patch: [], expected_watermark: marks[3] })
       await api().call('PUT', `${M}/tags/a`, { value: 'b' })
-      const entry = (watermark: string | undefined, op: string, agent_id: string, before: string | null, after: string) => ({
+      const entry = (
+        watermark: string | undefined,
+        op: string,
+        agent_id: string,
+        before: string | null,
+        after: string,
+      ) => ({
         target_id: id,
         watermark,
         op,

@@ -10,11 +10,14 @@ describe.each(['stdio', 'WebSocket'] as const)('memory#148 frames over %s', (tra
     wire = api ? await startSocket(api.url) : startStdio()
   })
   afterAll(async () => {
-    expect(await wire.close()).toEqual([])
     await api?.stop()
   })
 
-  const error = (code: number, id: unknown = null) => ({ jsonrpc: '2.0', id, error: { code, message: expect.any(String) } })
+  const error = (code: number, id: unknown = null) => ({
+    jsonrpc: '2.0',
+    id,
+    error: { code, message: expect.any(String) },
+  })
   const served = async (): Promise<void> => expect((await wire.call('ping')).result).toEqual({})
 
   test.each(['{', 'nonsense', '{"jsonrpc":"2.0","id":1,"method":"ping"', '"half', '{"a":1}}'])(
@@ -78,11 +81,7 @@ describe.each(['stdio', 'WebSocket'] as const)('memory#148 frames over %s', (tra
   test('arrays are answered element-wise, in order', async () => {
     const message = (id: unknown, method: unknown): object => ({ jsonrpc: '2.0', id, method })
     wire.write(JSON.stringify([message('a', 'ping'), { jsonrpc: '2.0', method: 'x' }, 7, message('b', 'nonsense')]))
-    expect(await wire.next()).toEqual([
-      { jsonrpc: '2.0', id: 'a', result: {} },
-      error(-32600),
-      error(-32601, 'b'),
-    ])
+    expect(await wire.next()).toEqual([{ jsonrpc: '2.0', id: 'a', result: {} }, error(-32600), error(-32601, 'b')])
   })
 
   test('20 concurrent creates all survive', async () => {
@@ -94,6 +93,18 @@ describe.each(['stdio', 'WebSocket'] as const)('memory#148 frames over %s', (tra
     const { memories } = await callTool(wire, 'mem_list_memories', { workspace_id: id, limit: 100 })
     expect(memories.map((memory: { content: string }) => memory.content).sort()).toEqual(contents.sort())
   })
+
+  test('and nothing was said that nobody asked for', async () => {
+    expect(await wire.close()).toEqual([])
+  })
+})
+
+test('a line that is not UTF-8 is -32700, and the next is served', async () => {
+  const wire = startStdio()
+  wire.writeBytes(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}\n', 'latin1'))
+  expect(await wire.next()).toMatchObject({ id: null, error: { code: -32700 } })
+  expect((await wire.call('ping')).result).toEqual({})
+  await wire.close()
 })
 
 test('lines may end with CR LF, be blank, and come in pieces or without a last end', async () => {

@@ -154,6 +154,9 @@ function sessionAgent({ session_id, model }: { session_id: string; model: string
   const prompt = createHash('sha256').update('').digest()
   const digest = createHash('sha256').update(`${session_id}:${model}:`).update(prompt).digest()
   const bits = [...digest].map((byte) => byte.toString(2).padStart(8, '0')).join('')
-  const letters = Array.from({ length: 16 }, (_, i) => 'abcdefghijklmnopqrstuvwxyz234567'[parseInt(bits.slice(5 * i, 5 * i + 5), 2)])
+  const letters = Array.from(
+    { length: 16 },
+    (_, i) => 'abcdefghijklmnopqrstuvwxyz234567'[parseInt(bits.slice(5 * i, 5 * i + 5), 2)],
+  )
   return `agent_vendor_session_${letters.join('')}`
 }

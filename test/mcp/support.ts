@@ -13,6 +13,8 @@ export type Answer = any
 export interface Wire {
   /** Sends text as one frame. */
   write(frame: string): void
+  /** Sends bytes as they are: a binary message, or a line. */
+  writeBytes(bytes: Uint8Array): void
   /** The next frame that came back. */
   next(): Promise<Answer>
   /** Sends a request and gives the answer with its id; others stay for `next`. */
@@ -37,7 +39,7 @@ export function startStdio({ env = {} }: { env?: Record<string, string> } = {}):
   const quiet = { ...config, telemetry: { ...config.telemetry, log_level: 'error' as const } }
   const ended = serveTools(quiet, input, (line) => inbox.put(line))
   return wireOf(inbox, {
-    write: (frame) => input.write(`${frame}\n`),
+    write: (frame) => input.write(typeof frame === 'string' ? `${frame}\n` : frame),
     close: async () => {
       input.end()
       await ended
@@ -67,9 +69,10 @@ export async function startSocket(url: string, headers: Record<string, string> =
 
 let lastId = 0
 
-function wireOf(inbox: Inbox, ends: { write(frame: string): unknown; close(): Promise<void> }): Wire {
+function wireOf(inbox: Inbox, ends: { write(frame: string | Uint8Array): unknown; close(): Promise<void> }): Wire {
   return {
     write: (frame) => void ends.write(frame),
+    writeBytes: (bytes) => void ends.write(bytes),
     next: () => inbox.take(() => true),
     call: (method, params) => {
       const id = ++lastId

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { text as textOf } from 'node:stream/consumers'
 
 /** Answers, refuses with 503, or never answers. */
 export type Behaviour = 'works' | 'fails' | 'hangs'
@@ -22,7 +22,7 @@ export interface EmbeddingProvider {
 export async function startEmbeddingProvider(): Promise<EmbeddingProvider> {
   const hanging: (() => void)[] = []
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { model, input }: { model: string; input: string[] } = JSON.parse(await text(request))
+    const { model, input }: { model: string; input: string[] } = JSON.parse(await textOf(request))
     provider.requests.push({ model, texts: input })
     const behaviour = provider.behave(input, model)
     if (behaviour === 'hangs') await new Promise<void>((resolve) => hanging.push(resolve))

@@ -2,6 +2,9 @@ import { expect } from 'vitest'
 import type { LedgerEntry } from '../../src/memory/model.ts'
 import type { MemoryApi, Reply } from './memory-api.ts'
 
+/** The statuses of replies that nothing puts in order. */
+export const statusesOf = (replies: Reply[]): number[] => replies.map(({ status }) => status).toSorted((a, b) => a - b)
+
 /** `<prefix>_` + ULID (memory.md 1.1). */
 export const anId = (prefix: string): string => expect.stringMatching(new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`))
 

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { openStores } from '../../app.ts'
 import { loadConfig } from '../../config/load.ts'
 import { verifyChain, type Verification } from '../../memory/ledger.ts'
@@ -6,6 +5,7 @@ import { listChains } from '../../memory/store/chains.ts'
 import { defineCommand } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
 import type { Row } from '../output.ts'
+import { requireDatabase } from '../stores.ts'
 import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
 
 export const verify = defineCommand({
@@ -24,10 +24,7 @@ export const verify = defineCommand({
     const expected = flags['expect-head']
     if (expected !== undefined && workspace === undefined) throw usageError('--expect-head needs --workspace')
     const config = loadConfig({ flags, env: io.env })
-    const { driver, dsn } = config.stores.metadata
-    if (driver === 'sqlite' && !existsSync(dsn)) {
-      throw new CliError(EXIT.failure, `there is no database at ${dsn}`, 'Check --data-dir and --config.')
-    }
+    requireDatabase(config)
     const stores = await openStores(config)
     try {
       const { metadata, ledger } = stores.databases

@@ -45,9 +45,13 @@ export const mcpInstall = defineCommand({
     const servers = { ...asObject(before[client.section]), [NAME]: entry }
     const configuration = { [client.section]: { [NAME]: entry } }
     const isThere = isDeepStrictEqual(before[client.section], servers)
-    const written = !isThere && !input.print && (input.yes || (await agrees(io, file, configuration)))
+    const written = !isThere && !input.print && (input.yes === true || (await agrees(io, file, configuration)))
     if (written) await writeSettings(file, { ...before, [client.section]: servers })
-    const remark = written ? `written to ${file}` : isThere ? `already in ${file}` : `for ${file} (--yes writes it there)`
+    const remark = written
+      ? `written to ${file}`
+      : isThere
+        ? `already in ${file}`
+        : `for ${file} (--yes writes it there)`
     await output.text({ client: input.client, file, configuration, written }, textOf(configuration), remark)
   },
 })

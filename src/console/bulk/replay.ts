@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Caller } from '../../memory/caller.ts'
 import { invalidInput } from '../../memory/errors.ts'
 import type { Workspace } from '../../memory/model.ts'

@@ -20,13 +20,25 @@ export interface CertificateFacts {
 export async function settingsPage({ service, settings, clock }: Console): Promise<Page> {
   const { configuration, certificate } = settings
   const data = {
-    configuration,
+    configuration: Object.entries(configuration).map(([name, values]) => ({ name, values: flatten(values) })),
     readiness: await service.health.readiness(),
     graph: service.graph.isAvailable,
     certificate: certificate === undefined ? undefined : certificateFacts(certificate, clock),
   }
   return { template: './settings', title: 'Settings', data }
 }
+
+/** A map in a section shows as `tls.enabled`; values as YAML would have them. */
+function flatten(values: Readonly<Record<string, unknown>>, prefix = ''): [string, string][] {
+  return Object.entries(values).flatMap(([key, value]): [string, string][] =>
+    isMap(value) ? flatten(value, `${prefix}${key}.`) : [[prefix + key, textOf(value)]],
+  )
+}
+
+const isMap = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const textOf = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value))
 
 export function certificateFacts(pem: string, clock: Clock): CertificateFacts {
   const { subject, issuer, fingerprint256, validFrom, validTo } = new X509Certificate(pem)

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { embedDocument, HASH_DIMENSION } from './hash.ts'
+import { embedDocument, HASH_DIMENSION, HASH_FUSION_WEIGHT } from './hash.ts'
 import { NOOP_DIMENSION, noopVector } from './noop.ts'
 import type { Embedder, EmbedderSettings } from './types.ts'
 
@@ -9,7 +9,7 @@ export const hash = (settings: EmbedderSettings): Embedder =>
     model: 'hash:default',
     dimension: HASH_DIMENSION,
     quality: 'fallback',
-    fusionWeight: 1,
+    fusionWeight: HASH_FUSION_WEIGHT,
   })
 
 export const noop = (settings: EmbedderSettings): Embedder =>

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { remoteEmbedder, requireKey, urlOf } from './remote.ts'
 import type { Embedder, EmbedderSettings } from './types.ts'
 

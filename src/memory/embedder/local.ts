@@ -1,5 +1,5 @@
 import { isAbsolute, relative, resolve, sep } from 'node:path'
-import { z } from 'zod'
+import * as z from 'zod'
 import { errorText } from '../../base/errors.ts'
 import { invalidInput } from '../errors.ts'
 import { EmbedderError, type Embedder, type EmbedderSettings } from './types.ts'

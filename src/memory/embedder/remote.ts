@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { postJson, type JsonRequest } from './http.ts'
 import { EmbedderError, type Embedder, type EmbedderSettings, type Purpose } from './types.ts'
 import { cutToBytes, unitVector } from './vector.ts'

@@ -10,7 +10,7 @@ const EDGES = `${W}/memories/:id(^[^:@]+)/edges`
 
 /** memory.md 3.3. */
 export const graphRoutes = (service: MemoryService): Route[] => [
-  route({ method: 'GET', path: EDGES, graph: true }, (request) => {
+  route({ operation: 'listEdges', method: 'GET', path: EDGES, graph: true }, (request) => {
     const direction = directionSchema.safeParse(request.query('direction') ?? 'both')
     if (!direction.success) throw invalidInput('direction must be out, in or both', 'direction')
     const before = cursorOf(request, [''] as const)?.[0]
@@ -19,31 +19,40 @@ export const graphRoutes = (service: MemoryService): Route[] => [
     return service.graph.edges(request.workspace.id, request.param('id'), direction.data, types, limit, before)
   }),
   bodyRoute(
-    { method: 'POST', path: EDGES, agent: 'required', graph: true, status: 201, idempotent: true },
+    { operation: 'link', method: 'POST', path: EDGES, agent: 'required', graph: true, status: 201, idempotent: true },
     linkRequest,
     ({ caller, workspace, param }, body) =>
       service.links.link(caller, workspace.id, { ...body, source_memory_id: param('id') }),
   ),
   bodyRoute(
-    { method: 'POST', path: `${W}/edges/::batch`, agent: 'required', graph: true, idempotent: true },
+    {
+      operation: 'linkBatch',
+      method: 'POST',
+      path: `${W}/edges/::batch`,
+      agent: 'required',
+      graph: true,
+      idempotent: true,
+    },
     batchRequest,
     ({ caller, workspace }, body) => service.links.batch(caller, workspace.id, body),
   ),
   route(
-    { method: 'DELETE', path: `${W}/edges/:id`, agent: 'required', graph: true, status: 204 },
+    { operation: 'unlink', method: 'DELETE', path: `${W}/edges/:id`, agent: 'required', graph: true, status: 204 },
     ({ caller, workspace, param }) => service.links.unlink(caller, workspace.id, param('id')),
   ),
   bodyRoute(
-    { method: 'POST', path: `${W}/graph/neighbors`, agent: 'required', graph: true },
+    { operation: 'neighbors', method: 'POST', path: `${W}/graph/neighbors`, agent: 'required', graph: true },
     neighborsRequest,
     ({ workspace }, body) => service.graph.neighbors(workspace.id, body),
   ),
   bodyRoute(
-    { method: 'POST', path: `${W}/graph/traverse`, agent: 'required', graph: true },
+    { operation: 'traverse', method: 'POST', path: `${W}/graph/traverse`, agent: 'required', graph: true },
     traverseRequest,
     ({ workspace }, body) => service.graph.traverse(workspace.id, body),
   ),
-  route({ method: 'GET', path: `${W}/graph/stats`, graph: true }, ({ workspace }) => service.graph.stats(workspace.id)),
+  route({ operation: 'graphStats', method: 'GET', path: `${W}/graph/stats`, graph: true }, ({ workspace }) =>
+    service.graph.stats(workspace.id),
+  ),
 ]
 
 /** A comma list of Edge types. */

@@ -8,6 +8,7 @@ import type { MemoryService } from '../service.ts'
 import { graphRoutes } from './graph.ts'
 import { ledgerRoutes } from './ledger.ts'
 import { memoryRoutes } from './memories.ts'
+import { openApiDocument } from './openapi.ts'
 import { serve, type PipelineSettings } from './pipeline.ts'
 import { recallRoutes } from './recall.ts'
 import type { Route } from './route.ts'
@@ -46,13 +47,25 @@ export function mountMemory(app: FastifyInstance, service: MemoryService, settin
     })
   }
   mountHealth(app, service)
-  refuseOtherMethods(app, [...routes.map((route) => ({ ...route, path: `/v1${route.path}` })), ...HEALTH])
+  mountDocument(app, routes)
+  refuseOtherMethods(app, [...routes.map((route) => ({ ...route, path: `/v1${route.path}` })), ...HEALTH, DOCUMENT])
 }
 
 const HEALTH = [
   { method: 'GET', path: '/healthz' },
   { method: 'GET', path: '/readyz' },
 ] as const
+
+const DOCUMENT = { method: 'GET', path: '/v1/openapi.json' } as const
+
+/** Made when it is first asked for: that takes some milliseconds. */
+function mountDocument(app: FastifyInstance, routes: readonly Route[]): void {
+  let document: string | undefined
+  app.get(DOCUMENT.path, async (_request, reply) => {
+    document ??= JSON.stringify(openApiDocument(routes))
+    return reply.type('application/json; charset=utf-8').send(document)
+  })
+}
 
 /** memory.md 3.7. */
 function mountHealth(app: FastifyInstance, service: MemoryService): void {

@@ -10,7 +10,7 @@ type Query = Pick<RouteRequest, 'query'>
 
 /** memory.md 3.6. */
 export const ledgerRoutes = (service: MemoryService): Route[] => [
-  route({ method: 'GET', path: '/workspaces/:ws/ledger' }, (request) => {
+  route({ operation: 'ledgerQuery', method: 'GET', path: '/workspaces/:ws/ledger' }, (request) => {
     const { query } = request
     const filter = {
       since: timeOf(request, 'since'),
@@ -31,7 +31,8 @@ export const ledgerRoutes = (service: MemoryService): Route[] => [
 function timeOf(request: Query, name: 'since' | 'until'): number | undefined {
   const text = request.query(name)
   if (text === undefined) return undefined
-  const ms = parseTimestamp(text)
+  // A `+` that was not encoded comes as a space.
+  const ms = parseTimestamp(text.replace(/ (?=\d{2}:?\d{2}$)/, '+'))
   if (ms === undefined) throw invalidInput(`${name} must be an ISO 8601 time`, name)
   return ms
 }

@@ -9,14 +9,27 @@ const MEMORIES = '/workspaces/:ws/memories'
 /** An id alone: what follows a `:` or `@` is another route. */
 const MEMORY = `${MEMORIES}/:id(^[^:@]+)`
 
+const SET_TAG = [
+  { operation: 'setTag', method: 'PUT' },
+  { operation: 'postTag', method: 'POST' },
+] as const
+
 /** memory.md 3.2. */
 export const memoryRoutes = (service: MemoryService): Route[] => [
   bodyRoute(
-    { method: 'POST', path: MEMORIES, agent: 'required', status: 201, idempotent: true, etag: 'watermark' },
+    {
+      operation: 'imprint',
+      method: 'POST',
+      path: MEMORIES,
+      agent: 'required',
+      status: 201,
+      idempotent: true,
+      etag: 'watermark',
+    },
     imprintRequest,
     ({ caller, workspace }, body) => service.imprint.run(caller, workspace, body),
   ),
-  route({ method: 'GET', path: MEMORIES }, async (request) => {
+  route({ operation: 'listMemories', method: 'GET', path: MEMORIES }, async (request) => {
     const before = cursorOf(request, [0, ''] as const)
     const includeContent = booleanOf(request, 'include_content', true)
     const limit = limitOf(request, 50, 1000)
@@ -26,29 +39,49 @@ export const memoryRoutes = (service: MemoryService): Route[] => [
       await service.memories.list(request.workspace, collectionId, includeContent, limit, before),
     )
   }),
-  route({ method: 'GET', path: MEMORY, etag: 'head_watermark' }, ({ workspace, param }) =>
+  route({ operation: 'lookup', method: 'GET', path: MEMORY, etag: 'head_watermark' }, ({ workspace, param }) =>
     service.memories.lookup(workspace, param('id')),
   ),
-  bodyRoute({ method: 'PUT', path: MEMORY, agent: 'required', etag: 'watermark' }, updateRequest, (request, body) =>
-    service.edits.update(request.caller, request.workspace, request.param('id'), body, requireExpected(request, body)),
-  ),
-  bodyRoute({ method: 'PATCH', path: MEMORY, agent: 'required', etag: 'watermark' }, patchRequest, (request, body) =>
-    service.edits.patch(request.caller, request.workspace, request.param('id'), body, requireExpected(request, body)),
+  bodyRoute(
+    { operation: 'update', method: 'PUT', path: MEMORY, agent: 'required', etag: 'watermark' },
+    updateRequest,
+    (request, body) =>
+      service.edits.update(
+        request.caller,
+        request.workspace,
+        request.param('id'),
+        body,
+        requireExpected(request, body),
+      ),
   ),
   bodyRoute(
-    { method: 'POST', path: `${MEMORY}::append`, agent: 'required', idempotent: true, etag: 'watermark' },
+    { operation: 'patch', method: 'PATCH', path: MEMORY, agent: 'required', etag: 'watermark' },
+    patchRequest,
+    (request, body) =>
+      service.edits.patch(request.caller, request.workspace, request.param('id'), body, requireExpected(request, body)),
+  ),
+  bodyRoute(
+    {
+      operation: 'append',
+      method: 'POST',
+      path: `${MEMORY}::append`,
+      agent: 'required',
+      idempotent: true,
+      etag: 'watermark',
+    },
     appendRequest,
     ({ caller, workspace, param, ifMatch }, body) =>
       service.edits.append(caller, workspace, param('id'), body, ifMatch ?? body.expected_watermark),
   ),
-  route({ method: 'DELETE', path: MEMORY, agent: 'required' }, (request) => {
+  route({ operation: 'forget', method: 'DELETE', path: MEMORY, agent: 'required' }, (request) => {
     const redactAudit = booleanOf(request, 'redact_audit', false)
     return service.forget.run(request.caller, request.workspace.id, request.param('id'), redactAudit, request.ifMatch)
   }),
-  route({ method: 'GET', path: `${MEMORY}@:watermark`, etag: 'head_watermark' }, ({ workspace, param }) =>
-    service.memories.at(workspace, param('id'), param('watermark')),
+  route(
+    { operation: 'lookupAt', method: 'GET', path: `${MEMORY}@:watermark`, etag: 'head_watermark' },
+    ({ workspace, param }) => service.memories.at(workspace, param('id'), param('watermark')),
   ),
-  route({ method: 'GET', path: `${MEMORY}/watermarks` }, async (request) => {
+  route({ operation: 'watermarkHistory', method: 'GET', path: `${MEMORY}/watermarks` }, async (request) => {
     const before = cursorOf(request, [0] as const)?.[0]
     const limit = limitOf(request, 1000, 1000)
     return answerPage(
@@ -56,16 +89,16 @@ export const memoryRoutes = (service: MemoryService): Route[] => [
       await service.memories.history(request.workspace.id, request.param('id'), limit, before),
     )
   }),
-  ...(['PUT', 'POST'] as const).map((method) =>
+  ...SET_TAG.map((facts) =>
     bodyRoute(
-      { method, path: `${MEMORY}/tags/:key`, agent: 'required', status: 204 },
+      { ...facts, path: `${MEMORY}/tags/:key`, agent: 'required', status: 204 },
       tagRequest,
       ({ caller, workspace, param }, body) =>
         upsertTag(service.mutations, caller, workspace.id, param('id'), tagKey(param('key')), body.value),
     ),
   ),
   route(
-    { method: 'DELETE', path: `${MEMORY}/tags/:key`, agent: 'required', status: 204 },
+    { operation: 'deleteTag', method: 'DELETE', path: `${MEMORY}/tags/:key`, agent: 'required', status: 204 },
     ({ caller, workspace, param }) =>
       removeTag(service.mutations, caller, workspace.id, param('id'), tagKey(param('key'))),
   ),

@@ -54,7 +54,7 @@ async function answerTo(
   const claim = namedAgent === undefined ? undefined : claimOf(request, namedAgent)
   if (claim && workspace) await service.agents.admit(caller, workspace.id, claim)
   else if (claim) service.agents.verify(claim)
-  const body = route.readsBody ? readBody(request) : undefined
+  const body = route.body ? readBody(request) : undefined
   const idempotent = route.idempotent ? withIdempotency(caller, request, body) : caller
   await service.mutations.refuseRepeat(idempotent, workspaceId ?? '')
   return route.handle(routeRequest(request, idempotent, workspace, claim, tenant), body)

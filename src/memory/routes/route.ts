@@ -1,8 +1,9 @@
-import type { z } from 'zod'
+import type * as z from 'zod'
 import type { Caller } from '../caller.ts'
 import { invalidInput } from '../errors.ts'
 import type { Claim } from '../identity.ts'
 import type { Workspace } from '../model.ts'
+import type { OperationName } from './operations.ts'
 
 /** A request that has passed the checks of its route. */
 export interface RouteRequest {
@@ -20,6 +21,7 @@ export interface RouteRequest {
 }
 
 interface RouteFacts {
+  operation: OperationName
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below `/v1`; `:name` is a parameter. */
   path: string
@@ -36,13 +38,13 @@ interface RouteFacts {
 
 /** A route as data; the pipeline does its checks in the order of memory.md 2.1. */
 export interface Route extends RouteFacts {
-  readsBody: boolean
+  /** Of the body, where it reads one. */
+  body?: z.ZodType
   handle: (request: RouteRequest, body: unknown) => Promise<unknown>
 }
 
 export const route = (facts: RouteFacts, handle: (request: RouteRequest) => Promise<unknown>): Route => ({
   ...facts,
-  readsBody: false,
   handle,
 })
 
@@ -53,7 +55,7 @@ export const bodyRoute = <Body>(
   handle: (request: RouteRequest, body: Body) => Promise<unknown>,
 ): Route => ({
   ...facts,
-  readsBody: true,
+  body,
   handle: async (request, raw) => handle(request, parseWith(body, raw)),
 })
 

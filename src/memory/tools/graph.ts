@@ -1,10 +1,10 @@
-import { z } from 'zod'
-import { CLIENT_EDGE_TYPES, EDGE_TYPES, edgeSchema, headerSchema } from '../model.ts'
+import * as z from 'zod'
+import { CLIENT_EDGE_TYPES, EDGE_TYPES, edgeSchema, headerSchema, type Edge, type MemoryHeader } from '../model.ts'
 import { linkRequest, neighborsRequest, traverseRequest, type Direction } from '../requests.ts'
 import { findEdgeOwner } from '../store/edges.ts'
 import type { EdgesAnswer } from '../walk.ts'
 import { ANSWER_CHARACTERS } from './lists.ts'
-import { recordOf, tool, workspaceId, writer, type Tool } from './tool.ts'
+import { record, tool, workspaceId, writer, type Tool } from './tool.ts'
 
 const inWorkspace = { workspace_id: workspaceId }
 const { target_memory_id, properties_json } = linkRequest.in.shape
@@ -43,7 +43,12 @@ export const graphTools: readonly Tool[] = [
     z.object({ edge_id: z.string(), unlinked: z.literal(true) }),
     async (call, { edge_id, agent_id, workspace_id }) => {
       const { graph } = call.service.seams
-      const owner = await call.ownerOf('edge', edge_id, workspace_id, async () => graph && findEdgeOwner(graph, edge_id))
+      const owner = await call.ownerOf(
+        'edge',
+        edge_id,
+        workspace_id,
+        async () => graph && findEdgeOwner(graph, edge_id),
+      )
       const { caller } = await call.write(owner, agent_id)
       await call.service.links.unlink(caller, owner, edge_id)
       return { edge_id, unlinked: true as const }
@@ -59,7 +64,7 @@ export const graphTools: readonly Tool[] = [
     },
     neighborsRequest.in.omit({ type: true }).extend(inWorkspace),
     z.object({
-      edges: z.array(recordOf(edgeSchema)),
+      edges: z.array(record<Edge>()),
       neighbors: z.array(headerSchema),
       truncated: z.literal(true).optional(),
     }),
@@ -81,7 +86,7 @@ export const graphTools: readonly Tool[] = [
     },
     traverseRequest.in.omit({ type: true }).extend({ ...inWorkspace, depth: z.int() }),
     z.object({
-      seed: recordOf(headerSchema),
+      seed: record<MemoryHeader>(),
       layers: z.array(
         z.array(z.object({ memory_id: z.string(), via_edge_id: z.string(), via_edge_type: z.enum(EDGE_TYPES) })),
       ),

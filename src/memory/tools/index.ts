@@ -81,4 +81,3 @@ function refuseBadText(args: unknown): void {
     throw error instanceof BodyError ? invalidInput(error.message) : error
   }
 }
-

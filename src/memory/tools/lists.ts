@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { pageLimit, type Page } from '../../base/pages.ts'
 
 /** An answer that its caller did not size ends here: some 2,000 tokens of 4 characters. */

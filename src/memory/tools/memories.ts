@@ -1,9 +1,9 @@
-import { z } from 'zod'
-import { memorySchema, memoryWithCellsSchema, pastMemorySchema, versionSchema } from '../model.ts'
+import * as z from 'zod'
+import { memoryWithCellsSchema, pastMemorySchema, versionSchema, type Memory } from '../model.ts'
 import { appendRequest, imprintRequest, patchRequest, updateRequest } from '../requests.ts'
 import { cursorKey } from '../routes/lists.ts'
 import { fittingPage, nextCursor, pageArguments } from './lists.ts'
-import { recordOf, tool, workspaceId, writer, type Tool } from './tool.ts'
+import { record, tool, workspaceId, writer, type Tool } from './tool.ts'
 
 const inWorkspace = { workspace_id: workspaceId }
 const asAgent = { ...inWorkspace, agent_id: writer }
@@ -53,11 +53,15 @@ export const memoryTools: readonly Tool[] = [
       effect: 'reads',
     },
     z.strictObject({ ...ofMemory, watermark: z.string().optional() }),
-    memoryWithCellsSchema.partial({ cells: true }).extend(pastMemorySchema.pick({ current_watermark: true }).partial().shape),
+    memoryWithCellsSchema
+      .partial({ cells: true })
+      .extend(pastMemorySchema.pick({ current_watermark: true }).partial().shape),
     async (call, { workspace_id, memory_id, watermark }) => {
       const workspace = await call.workspace(workspace_id)
       const { memories } = call.service
-      return watermark === undefined ? memories.lookup(workspace, memory_id) : memories.at(workspace, memory_id, watermark)
+      return watermark === undefined
+        ? memories.lookup(workspace, memory_id)
+        : memories.at(workspace, memory_id, watermark)
     },
   ),
   tool(
@@ -77,7 +81,8 @@ export const memoryTools: readonly Tool[] = [
   tool(
     {
       name: 'mem_patch',
-      description: 'Replace strings in a Memory, all or none. Each old_string must occur exactly once, or set replace_all.',
+      description:
+        'Replace strings in a Memory, all or none. Each old_string must occur exactly once, or set replace_all.',
       effect: 'changes',
     },
     patchRequest.required({ expected_watermark: true }).extend(ofMemoryAsAgent),
@@ -108,7 +113,8 @@ export const memoryTools: readonly Tool[] = [
   tool(
     {
       name: 'mem_forget',
-      description: 'Erase a Memory with all its versions and Edges, for ever. redact_audit also blanks its ledger entries.',
+      description:
+        'Erase a Memory with all its versions and Edges, for ever. redact_audit also blanks its ledger entries.',
       effect: 'changes',
     },
     z.strictObject({ ...ofMemoryAsAgent, redact_audit: z.boolean().default(false) }),
@@ -132,7 +138,7 @@ export const memoryTools: readonly Tool[] = [
       effect: 'reads',
     },
     z.strictObject({ ...inWorkspace, collection_id: z.string().optional(), ...pageArguments }),
-    z.object({ memories: z.array(recordOf(memorySchema)), ...nextCursor }),
+    z.object({ memories: z.array(record<Memory>()), ...nextCursor }),
     async (call, { workspace_id, collection_id, limit, cursor }) => {
       const workspace = await call.workspace(workspace_id)
       const before = cursorKey(cursor, [0, ''] as const)

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { recallAnswerSchema } from '../model.ts'
 import { pinRequest, recallRequest } from '../requests.ts'
 import { findPinOwner } from '../store/pins.ts'
@@ -55,7 +55,9 @@ export const recallTools: readonly Tool[] = [
     z.strictObject({ pin_id: z.string(), workspace_id: workspaceId.optional() }),
     z.object({ pin_id: z.string(), unpinned: z.literal(true) }),
     async (call, { pin_id, workspace_id }) => {
-      const owner = await call.ownerOf('pin', pin_id, workspace_id, () => findPinOwner(call.service.seams.metadata, pin_id))
+      const owner = await call.ownerOf('pin', pin_id, workspace_id, () =>
+        findPinOwner(call.service.seams.metadata, pin_id),
+      )
       const { caller } = await call.write(owner)
       await call.service.workspaces.deletePin(caller, owner, pin_id)
       return { pin_id, unpinned: true as const }

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Caller } from '../caller.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import type { Claim } from '../identity.ts'
@@ -52,8 +52,7 @@ export const tool = <Input, Output extends object>(
 export const writer = agentIdSchema.refine((id) => !/[\p{Cc}\ufffd]/u.test(id), 'must be printable')
 export const workspaceId = z.string()
 /** A record whose fields another tool's answer lists: here it is described as an object, which costs fewer tokens. */
-export const recordOf = <Schema extends z.ZodType>(_schema: Schema) =>
-  z.custom<z.output<Schema>>().meta({ type: 'object' })
+export const record = <T>() => z.custom<T>().meta({ type: 'object' })
 
 export const deletedAnswer = z.object({ deleted: z.string() })
 
@@ -80,12 +79,12 @@ export class ToolCall {
   readonly #pinned: Claim | undefined
   readonly #needsGraph: boolean
 
-  constructor(service: MemoryService, tool: Tool, caller: Caller, tenancy: Tenancy, pinned: Claim | undefined) {
+  constructor(service: MemoryService, { graph }: Tool, caller: Caller, tenancy: Tenancy, pinned: Claim | undefined) {
     this.service = service
     this.caller = { ...caller, agentId: pinned?.agentId ?? SYSTEM_AGENT }
     this.#tenancy = tenancy
     this.#pinned = pinned
-    this.#needsGraph = tool.graph ?? false
+    this.#needsGraph = graph ?? false
   }
 
   /** The only workspace that lists show. */
@@ -107,7 +106,8 @@ export class ToolCall {
    */
   async write(id: string, agentId?: string): Promise<{ workspace: Workspace; caller: Caller; named?: string }> {
     const workspace = await this.workspace(id)
-    const claim = this.#pinned ?? (agentId === undefined ? undefined : { agentId, provider: 'opaque', proof: undefined })
+    const claim =
+      this.#pinned ?? (agentId === undefined ? undefined : { agentId, provider: 'opaque', proof: undefined })
     if (!claim) return { workspace, caller: this.caller }
     const caller = { ...this.caller, agentId: claim.agentId }
     await this.service.agents.admit(caller, workspace.id, claim)

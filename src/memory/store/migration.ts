@@ -1,0 +1,44 @@
+import { inList, inNumbers, type Queryable } from '../../database/database.ts'
+import type { CellRow } from './cells.ts'
+import type { MemoryRow } from './memories.ts'
+
+/** Creation time and id of a Memory: where a walk through a workspace stands. */
+export type Position = readonly [createdAt: number, memoryId: string]
+
+/** Live Memories behind a position, the oldest first. Relies on memory_by_age. */
+export function findMemoriesAfter(
+  db: Queryable,
+  workspaceId: string,
+  after: Position,
+  limit: number,
+): Promise<MemoryRow[]> {
+  return db.all<MemoryRow>(
+    `SELECT * FROM memory
+      WHERE workspace_id = $1 AND forgotten_at IS NULL AND (created_at, memory_id) > ($2, $3)
+      ORDER BY created_at, memory_id LIMIT $4`,
+    [workspaceId, ...after, limit],
+  )
+}
+
+export function findCellsOf(db: Queryable, memoryIds: readonly string[]): Promise<CellRow[]> {
+  return db.all<CellRow>(`SELECT * FROM cell WHERE memory_id IN ${inList(db, '$1')} ORDER BY memory_id, seq`, [
+    JSON.stringify(memoryIds),
+  ])
+}
+
+/** Those of the Cells that have a vector of the model. */
+export async function findEmbedded(db: Queryable, model: string, cellNos: readonly number[]): Promise<Set<number>> {
+  const rows = await db.all<{ cell_no: number }>(
+    `SELECT cell_no FROM cell_vector WHERE cell_no IN ${inNumbers(db, '$1')} AND model = $2`,
+    [JSON.stringify(cellNos), model],
+  )
+  return new Set(rows.map((row) => row.cell_no))
+}
+
+/** Deletes the Cells' vectors of other models, and gives their number. */
+export function deleteOtherVectors(tx: Queryable, model: string, cellNos: readonly number[]): Promise<number> {
+  return tx.run(`DELETE FROM cell_vector WHERE cell_no IN ${inNumbers(tx, '$1')} AND model <> $2`, [
+    JSON.stringify(cellNos),
+    model,
+  ])
+}

@@ -1,0 +1,270 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startMemoryApi, type MemoryApi, type Reply } from '../support/memory-api.ts'
+import { callTool, startSocket } from './support.ts'
+
+const KEY = { Authorization: 'Bearer secret' }
+const open: MemoryApi[] = []
+async function start(env: Record<string, string>, dataDir?: string): Promise<MemoryApi> {
+  const api = await startMemoryApi({ dialect: 'sqlite', env, ...(dataDir !== undefined && { dataDir }) })
+  open.push(api)
+  return api
+}
+afterAll(() => Promise.all(open.map((api) => api.stop())))
+
+/** What the server says to a wish for a WebSocket. */
+async function upgradeStatus(to: MemoryApi, headers: Record<string, string> = {}, path = '/mcp'): Promise<number> {
+  const { socket, statusCode = 0 } = await upgrade(to, headers, path)
+  socket.destroy()
+  return statusCode
+}
+
+async function upgrade(to: MemoryApi, headers: Record<string, string>, path = '/mcp'): Promise<IncomingMessage> {
+  const key = { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version': '13' }
+  const wish = get(to.url + path, { headers: { Upgrade: 'websocket', Connection: 'Upgrade', ...key, ...headers } })
+  const [response]: IncomingMessage[] = await Promise.race([once(wish, 'response'), once(wish, 'upgrade')])
+  if (!response) throw new Error('no answer')
+  return response.resume()
+}
+
+let api: MemoryApi
+beforeAll(async () => {
+  api = await start({ MEM_MCP_ENABLE: 'true', MEM_API_KEY: 'secret', MEM_SERVER_TIMEOUT: '1s' })
+})
+
+const post = (body: unknown, headers: Record<string, string> = {}, to = api): Promise<Reply> =>
+  to.call('POST', '//mcp', body, { agent: null, headers: { ...KEY, ...headers } })
+const request = (method: string, params: object = {}): object => ({ jsonrpc: '2.0', id: 1, method, params })
+const toolCall = (name: string, args: object): object => request('tools/call', { name, arguments: args })
+const answerOf = ({ body }: Reply): Record<string, unknown> => JSON.parse(body.result.content[0].text)
+
+describe('memory#150 WebSocket', () => {
+  test('no bearer, or a wrong one, is refused at the upgrade; the right one suffices', async () => {
+    expect(await upgradeStatus(api)).toBe(401)
+    expect(await upgradeStatus(api, { Authorization: 'Bearer wrong' })).toBe(401)
+    expect(await upgradeStatus(api, KEY)).toBe(101)
+    const wire = await startSocket(api.url, KEY)
+    expect((await wire.call('ping')).result).toEqual({})
+    expect((await wire.call('initialize', {})).error).toBeUndefined()
+    expect((await wire.call('initialize', { apiKey: 'secret' })).error).toBeUndefined()
+    expect((await wire.call('initialize', { apiKey: 'wrong' })).error.code).toBe(-32001)
+    await wire.close()
+  })
+
+  test('a refused upgrade leaves no connection behind', async () => {
+    const { socket, statusCode } = await upgrade(api, {})
+    expect(statusCode).toBe(401)
+    if (!socket.destroyed) await once(socket, 'close')
+  })
+
+  test('the connection outlives the request timeout', async () => {
+    const wire = await startSocket(api.url, KEY)
+    await sleep(1500)
+    expect((await wire.call('ping')).result).toEqual({})
+    expect(await callTool(wire, 'mem_list_workspaces', {})).toHaveProperty('workspaces')
+    await wire.close()
+  })
+
+  test('headers of the upgrade pin the agent', async () => {
+    const wire = await startSocket(api.url, { ...KEY, 'Mem-Agent-Id': 'agent_header' })
+    const { id } = await callTool(wire, 'mem_create_workspace', { name: 'headers' })
+    const args = { workspace_id: id, agent_id: 'agent_other', content: 'x' }
+    expect(await callTool(wire, 'mem_imprint', args)).toMatchObject({ written_by_agent_id: 'agent_header' })
+    await wire.close()
+    const unproven = { 'Mem-Agent-Id': 'agent_x', 'Mem-Identity-Provider': 'vendor_session' }
+    expect(await upgradeStatus(api, { ...KEY, ...unproven })).toBe(401)
+    expect(await upgradeStatus(api, KEY, '/v1/workspaces')).toBe(200)
+  })
+
+  test('without server.mcp_enable every way in is 404', async () => {
+    const plain = await start({})
+    expect(await upgradeStatus(plain)).toBe(404)
+    for (const method of ['GET', 'POST', 'DELETE']) expect((await plain.call(method, '//mcp')).status).toBe(404)
+  })
+
+  test('a binary message is a bad frame', async () => {
+    const wire = await startSocket(api.url, KEY)
+    wire.writeBytes(Buffer.from('{}'))
+    expect(await wire.next()).toMatchObject({ id: null, error: { code: -32600 } })
+    expect((await wire.call('ping')).result).toEqual({})
+    await wire.close()
+  })
+})
+
+describe('streamable HTTP', () => {
+  test('GET without an upgrade is 400, a wish for a stream and other methods are 405', async () => {
+    const call = (method: string, headers = {}): Promise<Reply> =>
+      api.call(method, '//mcp', undefined, { headers: { ...KEY, ...headers } })
+    expect(await call('GET')).toMatchObject({ status: 400, body: { error_code: 'invalid_input' } })
+    for (const reply of [await call('GET', { Accept: 'text/event-stream' }), await call('DELETE'), await call('PUT')]) {
+      expect(reply).toMatchObject({ status: 405, body: { error_code: 'method_not_allowed' } })
+      expect(reply.headers.get('Allow')).toContain('POST')
+    }
+    expect((await api.call('POST', '//mcp', request('ping'), { headers: {} })).status).toBe(401)
+  })
+
+  test('each POST is a frame', async () => {
+    expect(await post(request('ping'))).toMatchObject({ status: 200, body: { jsonrpc: '2.0', id: 1, result: {} } })
+    expect(await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({
+      status: 202,
+      body: undefined,
+    })
+    expect((await post([request('ping'), { jsonrpc: '2.0', id: 2, method: 'nonsense' }])).body).toMatchObject([
+      { id: 1, result: {} },
+      { id: 2, error: { code: -32601 } },
+    ])
+    expect(await post({ id: 1 })).toMatchObject({ status: 400, body: { id: 1, error: { code: -32600 } } })
+    const raw = (body: string): Promise<Reply> => api.call('POST', '//mcp', undefined, { raw: body, headers: KEY })
+    expect(await raw('{')).toMatchObject({ status: 400, body: { id: null, error: { code: -32700 } } })
+    for (const size of [4, 8]) {
+      expect(await raw(' '.repeat(size * 1024 * 1024 + 1))).toMatchObject({
+        status: 400,
+        body: { error: { code: -32600 } },
+      })
+    }
+    expect((await post(toolCall('mem_nothing', {}))).body.error).toMatchObject({ code: -32602 })
+  })
+
+  test('the revision is that of the header, and must be known', async () => {
+    const listed = async (revision?: string): Promise<string[]> => {
+      const reply = await post(
+        request('tools/list'),
+        revision === undefined ? {} : { 'MCP-Protocol-Version': revision },
+      )
+      return Object.keys(reply.body.result.tools[0])
+    }
+    expect(await listed()).not.toContain('outputSchema')
+    expect(await listed('2024-11-05')).toEqual(['name', 'description', 'inputSchema'])
+    expect(await listed('2025-11-25')).toContain('outputSchema')
+    expect((await post(request('tools/list'), { 'MCP-Protocol-Version': '1999-01-01' })).status).toBe(400)
+  })
+
+  test('a handshake that pins an agent gives a session, which holds over a restart and cannot be forged', async () => {
+    expect((await post(request('initialize', {}))).headers.get('Mcp-Session-Id')).toBeNull()
+    const { headers } = await post(request('initialize', { agentId: 'agent_pinned' }))
+    const session = headers.get('Mcp-Session-Id') ?? ''
+    expect(session).toMatch(/^[\x21-\x7e]+$/)
+    const again = await start({ MEM_MCP_ENABLE: 'true', MEM_API_KEY: 'secret' })
+    const inSession = { 'Mcp-Session-Id': session }
+    const { id: workspace_id } = answerOf(await post(toolCall('mem_create_workspace', { name: 's' }), inSession, again))
+    const write = toolCall('mem_imprint', { workspace_id, agent_id: 'agent_other', content: 'x' })
+    expect(answerOf(await post(write, inSession, again))).toMatchObject({ written_by_agent_id: 'agent_pinned' })
+    expect(answerOf(await post(write, {}, again))).toMatchObject({ written_by_agent_id: 'agent_other' })
+    const forged = Buffer.from('{"agentId":"agent_root"}').toString('base64url')
+    for (const bad of [`${forged}.${session.split('.')[1]}`, forged, 'x', `${session}x`]) {
+      expect((await post(write, { 'Mcp-Session-Id': bad }, again)).status).toBe(404)
+    }
+  })
+
+  test('headers name the agent as in REST', async () => {
+    const { id: workspace_id } = answerOf(await post(toolCall('mem_create_workspace', { name: 'h' })))
+    const write = toolCall('mem_imprint', { workspace_id, agent_id: 'agent_other', content: 'x' })
+    const reply = await post(write, { 'Mem-Agent-Id': 'agent_header', 'X-Request-ID': 'req-7' })
+    expect(answerOf(reply)).toMatchObject({ written_by_agent_id: 'agent_header' })
+    const { body } = await api.call('GET', `/workspaces/${String(workspace_id)}/ledger?op=imprint`, undefined, {
+      headers: KEY,
+    })
+    expect(body.entries).toMatchObject([{ agent_id: 'agent_header', request_id: 'req-7' }])
+    const unproven = { 'Mem-Agent-Id': 'agent_header', 'Mem-Identity-Provider': 'vendor_session' }
+    expect(await post(write, unproven)).toMatchObject({
+      status: 401,
+      body: { error_code: 'agent_verification_failed' },
+    })
+  })
+})
+
+describe('the stateless revision', () => {
+  const REVISION = '2026-07-28'
+  const META = 'io.modelcontextprotocol/'
+  const envelope = { [`${META}protocolVersion`]: REVISION, [`${META}clientCapabilities`]: {} }
+  const stateless = (
+    method: string,
+    params: object = {},
+    headers: object = {},
+    meta: object = envelope,
+  ): Promise<Reply> =>
+    post(request(method, { ...params, _meta: meta }), {
+      'MCP-Protocol-Version': REVISION,
+      'Mcp-Method': method,
+      ...headers,
+    })
+
+  test('answers without a handshake', async () => {
+    const { body } = await stateless('server/discover')
+    expect(body.result).toMatchObject({
+      resultType: 'complete',
+      supportedVersions: [REVISION],
+      capabilities: { tools: { listChanged: false } },
+      _meta: { [`${META}serverInfo`]: { name: 'mem' } },
+    })
+    const list = (await stateless('tools/list')).body.result
+    expect(list).toMatchObject({ resultType: 'complete', ttlMs: expect.any(Number), cacheScope: 'public' })
+    expect(list.tools).toHaveLength(25)
+    expect(list.tools[0]).toHaveProperty('outputSchema')
+    const call = await stateless('tools/call', { name: 'mem_list_workspaces' }, { 'Mcp-Name': 'mem_list_workspaces' })
+    expect(call.body.result).toMatchObject({ resultType: 'complete', isError: false, structuredContent: {} })
+    const encoded = `=?base64?${Buffer.from('mem_list_workspaces').toString('base64')}?=`
+    expect((await stateless('tools/call', { name: 'mem_list_workspaces' }, { 'Mcp-Name': encoded })).status).toBe(200)
+  })
+
+  test('refuses headers that do not repeat the body', async () => {
+    const mismatch = { status: 400, body: { error: { code: -32020 } } }
+    const list = (headers: object): Promise<Reply> => stateless('tools/list', {}, headers)
+    expect(await list({ 'Mcp-Method': 'ping' })).toMatchObject(mismatch)
+    expect(await list({ 'MCP-Protocol-Version': '2025-11-25' })).toMatchObject(mismatch)
+    const bare = request('tools/list', { _meta: envelope })
+    expect(await post(bare)).toMatchObject(mismatch)
+    expect(await stateless('tools/call', { name: 'mem_recall' })).toMatchObject(mismatch)
+    expect(await stateless('tools/call', { name: 'mem_recall' }, { 'Mcp-Name': 'mem_pin' })).toMatchObject(mismatch)
+  })
+
+  test('refuses what it does not know', async () => {
+    const unknown = { [`${META}protocolVersion`]: '1900-01-01', [`${META}clientCapabilities`]: {} }
+    expect(await stateless('tools/list', {}, { 'MCP-Protocol-Version': '1900-01-01' }, unknown)).toMatchObject({
+      status: 400,
+      body: { error: { code: -32022, data: { supported: [REVISION], requested: '1900-01-01' } } },
+    })
+    for (const method of ['ping', 'initialize', 'resources/list']) {
+      expect(await stateless(method)).toMatchObject({ status: 404, body: { error: { code: -32601 } } })
+    }
+    const incomplete = { status: 400, body: { error: { code: -32602 } } }
+    expect(await stateless('tools/list', {}, {}, { [`${META}protocolVersion`]: REVISION })).toMatchObject(incomplete)
+    expect(await stateless('tools/list', {}, {}, {})).toMatchObject(incomplete)
+  })
+
+  test('is spoken on a connection too, with key and agent in each request', async () => {
+    const wire = await startSocket(api.url, KEY)
+    const call = async (name: string, args: object, meta: object = {}): Promise<Record<string, unknown>> => {
+      const params = { name, arguments: args, _meta: { ...envelope, ...meta } }
+      return (await wire.call('tools/call', params)).result.structuredContent
+    }
+    const { id: workspace_id } = await call('mem_create_workspace', { name: 'stateless' })
+    const write = { workspace_id, agent_id: 'agent_other', content: 'x' }
+    expect(await call('mem_imprint', write, { agentId: 'agent_meta' })).toMatchObject({
+      written_by_agent_id: 'agent_meta',
+    })
+    expect(await call('mem_imprint', write)).toMatchObject({ written_by_agent_id: 'agent_other' })
+    await wire.close()
+  })
+})
+
+test('in multi-tenant mode the header binds the connection', async () => {
+  const many = await start({ MEM_MCP_ENABLE: 'true', MEM_MODE: 'multi-tenant' })
+  const [mine, other] = [await many.workspace(), await many.workspace()]
+  const wire = await startSocket(many.url, { 'X-Mem-Workspace': mine })
+  expect((await callTool(wire, 'mem_list_workspaces', {})).workspaces).toMatchObject([{ id: mine }])
+  expect(await callTool(wire, 'mem_get_workspace', { workspace_id: mine })).toMatchObject({ id: mine })
+  const { error } = await wire.call('tools/call', { name: 'mem_get_workspace', arguments: { workspace_id: other } })
+  expect(error.data).toMatchObject({ error_code: 'not_found', status: 404 })
+  const inOther = { headers: { 'X-Mem-Workspace': other } }
+  const { body: pin } = await many.call('POST', `/workspaces/-/recall/pins`, { query: 'q' }, inOther)
+  const foreign = await wire.call('tools/call', { name: 'mem_unpin', arguments: { pin_id: pin.pin_id } })
+  expect(foreign.error.data).toMatchObject({ error_code: 'not_found', details: { resource: 'pin' } })
+  await wire.close()
+  const unbound = await startSocket(many.url)
+  const missing = await unbound.call('tools/call', { name: 'mem_get_workspace', arguments: { workspace_id: mine } })
+  expect(missing.error).toMatchObject({ code: -32603, data: { error_code: 'invalid_input', status: 400 } })
+  await unbound.close()
+})
