@@ -21,7 +21,7 @@ import {
 /** What the operations answer with, beside the records themselves: memory.md 3. */
 
 /** A page of a list, under its name. */
-const pageOf = <Name extends string, Item extends z.ZodType>(name: Name, item: Item) =>
+const pageOf = (name: string, item: z.ZodType) =>
   z.strictObject({ [name]: z.array(item), next_cursor: z.string().optional() })
 
 export const workspacesAnswer = pageOf('workspaces', workspaceSchema)

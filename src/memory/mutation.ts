@@ -1,4 +1,5 @@
 import type { IdSource } from '../base/ids.ts'
+import { KeyedMutex } from '../base/keyed-mutex.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Queryable } from '../database/database.ts'
 import type { Caller, Idempotency } from './caller.ts'
@@ -54,6 +55,8 @@ export class Mutations {
   readonly #seams: Seams
   readonly #clock: Clock
   readonly #ids: IdSource
+  /** On PostgreSQL, so that of a workspace's writers in this process only one holds a connection to wait for the lock. */
+  readonly #turns = new KeyedMutex()
 
   constructor(seams: Seams, clock: Clock, ids: IdSource) {
     this.#seams = seams
@@ -71,7 +74,8 @@ export class Mutations {
       if (!chain || !(await workspaceExists(tx, workspaceId))) throw notFound('workspace', workspaceId)
       return chain
     }
-    return this.#transact(caller, workspaceId, workspaceId, lock, fn)
+    const transact = (): Promise<T> => this.#transact(caller, workspaceId, workspaceId, lock, fn)
+    return this.#seams.metadata.dialect === 'postgres' ? this.#turns.run(workspaceId, transact) : transact()
   }
 
   /** Runs the mutation that creates a workspace; creations happen one after the other. */

@@ -150,7 +150,6 @@ export const linkRequest = z.strictObject(edgeFields).transform((value, context)
   target_memory_id: value.target_memory_id,
   ...resolveAliases(value, context),
 }))
-export type LinkRequest = z.infer<typeof linkRequest>
 
 export const batchRowRequest = z
   .strictObject({ source_memory_id: memoryReference, ...edgeFields })

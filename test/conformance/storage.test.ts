@@ -21,7 +21,7 @@ async function createDatabase(): Promise<PostgresDatabase> {
 }
 
 /** One of everything, with what must be seen right after. */
-async function exercise(api: MemoryApi): Promise<void> {
+async function expectWhole(api: MemoryApi): Promise<void> {
   const ws = await api.workspace()
   const bread = await api.imprint(ws, 'The keeper likes rye bread.', { tags: { topic: 'food' } })
   const lamp = await api.imprint(ws, 'The lamp is lit at dusk.')
@@ -65,20 +65,20 @@ async function exercise(api: MemoryApi): Promise<void> {
 
 describe('memory#136 seams in any combination of databases', () => {
   test('aliases of the embedded drivers', async () => {
-    await exercise(await start({ MEM_VECTOR_DRIVER: 'sqlite-vec', MEM_GRAPH_DRIVER: 'sqlite_graph' }))
+    await expectWhole(await start({ MEM_VECTOR_DRIVER: 'sqlite-vec', MEM_GRAPH_DRIVER: 'sqlite_graph' }))
   })
 
   test('each seam in a file of its own', async () => {
     const { dataDir } = await start({})
     const file = (name: string): string => `${dataDir}/${name}.db`
-    await exercise(
+    await expectWhole(
       await start({ MEM_VECTOR_DSN: file('vector'), MEM_GRAPH_DSN: file('graph'), MEM_LEDGER_DSN: file('ledger') }),
     )
   })
 
   test.skipIf(!hasPostgres)('metadata in PostgreSQL, the rest embedded', async () => {
     const { url } = await createDatabase()
-    await exercise(await start({ MEM_METADATA_DRIVER: 'postgres', MEM_METADATA_DSN: url }))
+    await expectWhole(await start({ MEM_METADATA_DRIVER: 'postgres', MEM_METADATA_DSN: url }))
   })
 
   test.skipIf(!hasPostgres)('metadata embedded, the rest in PostgreSQL', async () => {
@@ -87,7 +87,7 @@ describe('memory#136 seams in any combination of databases', () => {
       [`MEM_${seam}_DRIVER`, 'postgres'],
       [`MEM_${seam}_DSN`, url],
     ])
-    await exercise(await start(Object.fromEntries(seams)))
+    await expectWhole(await start(Object.fromEntries(seams)))
   })
 })
 

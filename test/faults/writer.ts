@@ -183,7 +183,7 @@ export class Writer {
   }
 
   #tag(about: { requestId: string; path: string }, memory: Known): Wish {
-    const { [`mood`]: mood, ...others } = memory.tags
+    const { mood, ...others } = memory.tags
     const path = `${about.path}/tags/mood`
     if (mood !== undefined)
       return { ...about, memory, op: 'tag_delete', method: 'DELETE', path, becomes: { tags: others } }

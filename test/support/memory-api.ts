@@ -78,15 +78,15 @@ export async function startMemoryApi(options: ApiOptions): Promise<MemoryApi> {
   const app = await createApp({ ...config, telemetry: { ...config.telemetry, log_level: 'error' } }, clock && { clock })
   const url = await app.listen()
 
-  const call = async (method: string, path: string, body?: unknown, call: CallOptions = {}): Promise<Reply> => {
-    const agent = call.agent === undefined ? 'agent_test' : call.agent
-    const sent = call.raw ?? (body === undefined ? undefined : JSON.stringify(body))
+  const call = async (method: string, path: string, body?: unknown, how: CallOptions = {}): Promise<Reply> => {
+    const agent = how.agent === undefined ? 'agent_test' : how.agent
+    const sent = how.raw ?? (body === undefined ? undefined : JSON.stringify(body))
     const response = await fetch(url + (path.startsWith('//') ? path.slice(1) : `/v1${path}`), {
       method,
       headers: {
         ...(agent !== null && { 'Mem-Agent-Id': agent }),
         ...(sent !== undefined && { 'Content-Type': 'application/json' }),
-        ...call.headers,
+        ...how.headers,
       },
       ...(sent !== undefined && { body: sent }),
     })

@@ -71,7 +71,3 @@ export async function nextJobAt(db: Queryable): Promise<number | undefined> {
 export async function deleteJobs(tx: Queryable, cellNos: readonly number[]): Promise<void> {
   await tx.run(`DELETE FROM embed_job WHERE cell_no IN ${inNumbers(tx, '$1')}`, [JSON.stringify(cellNos)])
 }
-
-export async function countJobs(db: Queryable, memoryId: string): Promise<number> {
-  return (await db.get<{ n: number }>('SELECT count(*) AS n FROM embed_job WHERE memory_id = $1', [memoryId]))?.n ?? 0
-}

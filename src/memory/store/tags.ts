@@ -25,7 +25,7 @@ export async function findTags(db: Queryable, memoryIds: readonly string[]): Pro
 }
 
 /** What of a value is in memory_tag_by_value: its first 100 characters. */
-const indexed = (value: string): string => [...value.slice(0, 200)].slice(0, 100).join('')
+const indexed = (value: string): string => Array.from(value.slice(0, 200)).slice(0, 100).join('')
 
 /** Memories whose tag `key` is one of `values`. Relies on memory_tag_by_value. */
 export async function findTagged(
