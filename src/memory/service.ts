@@ -23,6 +23,7 @@ import { Seams, type SeamDatabases } from './seams.ts'
 import { findWorkspace } from './store/workspaces.ts'
 import { Sweeper } from './sweeper.ts'
 import { Graph } from './walk.ts'
+import { warmUp } from './warm-up.ts'
 import { Workspaces } from './workspaces.ts'
 
 export interface MemorySettings {
@@ -65,6 +66,9 @@ export class MemoryService {
   readonly #queue: EmbedQueue
   readonly #outbox: Outbox
   readonly #sweeper: Sweeper
+  readonly #index: SearchIndex
+  readonly #log: Logger
+  readonly #closing = new AbortController()
 
   constructor({ databases, index, createEmbedder, settings, clock, ids, log }: MemoryParts) {
     const { limits } = settings
@@ -74,6 +78,8 @@ export class MemoryService {
     const mutations = new Mutations(seams, clock, ids)
     const autoLink = new AutoLink(seams, index, ids, limits, log)
     const queue = new EmbedQueue({ seams, mutations, embedding, autoLink, clock, ids, log })
+    this.#index = index
+    this.#log = log
     this.seams = seams
     this.embedding = embedding
     this.mutations = mutations
@@ -97,10 +103,12 @@ export class MemoryService {
     void this.#outbox.deliver()
     this.#queue.wake()
     this.#sweeper.start()
+    void warmUp(this.seams, this.embedding, this.#index, this.#log, this.#closing.signal)
   }
 
   /** Ends background work; the databases belong to whoever opened them. */
   async close(): Promise<void> {
+    this.#closing.abort()
     this.#sweeper.close()
     await this.#queue.close()
     await this.#outbox.close()

@@ -19,6 +19,8 @@ export interface MemoryHttpSettings extends PipelineSettings {
   /** Without a key and bound to loopback: a foreign Host or Origin is refused. */
   guardLoopback: boolean
   allowedOrigins: readonly string[]
+  /** The text of a scrape. */
+  metrics: () => Promise<string>
 }
 
 /** Prefixes whose services have guards of their own. */
@@ -48,14 +50,22 @@ export function mountMemory(app: FastifyInstance, service: MemoryService, settin
   }
   mountHealth(app, service)
   mountDocument(app, routes)
-  refuseOtherMethods(app, [...routes.map((route) => ({ ...route, path: `/v1${route.path}` })), ...HEALTH, DOCUMENT])
+  app.get('/metrics', async (_request, reply) => reply.type(METRICS_TYPE).send(await settings.metrics()))
+  refuseOtherMethods(app, [
+    ...routes.map((route) => ({ ...route, path: `/v1${route.path}` })),
+    ...OPERATIONAL,
+    DOCUMENT,
+  ])
 }
 
-const HEALTH = [
+/** Operational paths outside `/v1`. */
+const OPERATIONAL = [
   { method: 'GET', path: '/healthz' },
   { method: 'GET', path: '/readyz' },
+  { method: 'GET', path: '/metrics' },
 ] as const
 
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const DOCUMENT = { method: 'GET', path: '/v1/openapi.json' } as const
 
 /** Made when it is first asked for: that takes some milliseconds. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { version } from '../../base/version.ts'
+import { pathTemplate } from '../../http/path-template.ts'
 import { healthAnswer, NAMED, readyAnswer } from '../answers.ts'
 import { OPERATIONS, type Operation, type OperationName } from './operations.ts'
 import type { Route } from './route.ts'
@@ -35,7 +36,7 @@ export function openApiDocument(routes: readonly Route[]): Json {
   const names = new Names()
   const paths: Record<string, Json> = {}
   for (const route of routes) {
-    const path = `/v1${templateOf(route.path)}`
+    const path = `/v1${pathTemplate(route.path)}`
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, names) }
   }
   return {
@@ -137,12 +138,8 @@ function operationOf(route: Route, names: Names): Json {
   }
 }
 
-/** `/workspaces/:ws/memories/:id(^[^:@]+)::append` is `/workspaces/{ws}/memories/{id}:append`. */
-const templateOf = (path: string): string =>
-  path.replace(/::|:(\w+)(?:\([^)]*\))?/g, (found, name: string | undefined) => (found === '::' ? ':' : `{${name}}`))
-
 const pathParameters = (path: string): Json[] =>
-  [...templateOf(path).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+  [...pathTemplate(path).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,

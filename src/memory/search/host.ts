@@ -35,6 +35,11 @@ export class SearchHost implements SearchIndex {
     return orAborted(this.#search(workspaceId, model, query, signal), signal)
   }
 
+  /** Of the indexes in this thread. */
+  sizes(): { indexes: number; cells: number } {
+    return this.#local.sizes()
+  }
+
   forget(workspaceId: string): void {
     this.#large.delete(workspaceId)
     this.#local.forget(workspaceId)

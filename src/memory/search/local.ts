@@ -49,6 +49,12 @@ export class LocalSearch implements SearchIndex {
     return this.#held.get(workspaceId)?.index.size
   }
 
+  /** Of all indexes together. */
+  sizes(): { indexes: number; cells: number } {
+    const held = [...this.#held.values()]
+    return { indexes: held.length, cells: held.reduce((sum, { index }) => sum + index.size, 0) }
+  }
+
   forget(workspaceId: string): void {
     this.#held.delete(workspaceId)
   }
@@ -87,7 +93,7 @@ export class LocalSearch implements SearchIndex {
   }
 
   #makeRoom(): void {
-    let cells = [...this.#held.values()].reduce((sum, { index }) => sum + index.size, 0)
+    let { cells } = this.sizes()
     for (const [workspaceId, { index }] of this.#held) {
       if (cells <= this.#maxCells || this.#held.size === 1) return
       this.#held.delete(workspaceId)

@@ -63,3 +63,12 @@ export async function listChains(db: Queryable): Promise<(Chain & { workspaceId:
   )
   return rows.map((row) => ({ workspaceId: row.workspace_id, ...toChain(row) }))
 }
+
+/** Workspaces with more changes than that, most first: a cheap measure of their size. */
+export async function listBusiest(db: Queryable, changes: number, limit: number): Promise<string[]> {
+  const rows = await db.all<{ workspace_id: string }>(
+    'SELECT workspace_id FROM chain WHERE change_seq > $1 ORDER BY change_seq DESC LIMIT $2',
+    [changes, limit],
+  )
+  return rows.map((row) => row.workspace_id)
+}
