@@ -5,7 +5,9 @@ import { systemClock, type Clock } from './base/clock.ts'
 import { errorText } from './base/errors.ts'
 import { createIdSource, type IdSource } from './base/ids.ts'
 import { createLogger } from './base/log.ts'
+import { renderMetrics } from './base/metrics.ts'
 import { packageRoot } from './base/package-root.ts'
+import { processMetrics } from './base/process-metrics.ts'
 import { parseAddress } from './config/address.ts'
 import { maskPassword, type Store } from './config/dsn.ts'
 import { ConfigError } from './config/errors.ts'
@@ -20,9 +22,11 @@ import { migrate, MigrationError } from './database/migrate.ts'
 import { openDatabase, type DatabaseAddress } from './database/open.ts'
 import { replaceCertificate } from './http/certificate.ts'
 import { createListener } from './http/listener.ts'
+import { measureRequests } from './http/metrics.ts'
 import type { SessionParts } from './mcp/session.ts'
 import { createEmbedder } from './memory/embedder/registry.ts'
-import { mountMemory } from './memory/routes/index.ts'
+import { memoryMetrics } from './memory/metrics.ts'
+import { mountMemory, mountMetrics } from './memory/routes/index.ts'
 import { LocalSearch } from './memory/search/local.ts'
 import { builtModule, RemoteSearch } from './memory/search/remote.ts'
 import { SearchHost } from './memory/search/host.ts'
@@ -64,7 +68,13 @@ export async function createApp(config: Config, { clock = systemClock }: { clock
   const allowedOrigins = server.allowed_origins
   const listener = createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins, tls })
   const multiTenant = server.mode === 'multi-tenant'
+  const figures = [
+    ...measureRequests(listener),
+    ...memoryMetrics(service.seams, memory.index, clock),
+    ...processMetrics(),
+  ]
   mountMemory(listener, service, { ...access, allowedOrigins, multiTenant })
+  mountMetrics(listener, () => renderMetrics(figures))
   mountConsole(listener, service, clock, {
     ...access,
     configuration: printableConfig(config),
@@ -124,6 +134,7 @@ export async function serveTools(
 
 export interface Memory {
   service: MemoryService
+  index: SearchHost
   ids: IdSource
   log: ReturnType<typeof createLogger>
   close(): Promise<void>
@@ -154,7 +165,7 @@ export async function createMemory(config: Config, clock: Clock): Promise<Memory
     await index.close()
     await stores.close()
   }
-  return { service, ids, log, close }
+  return { service, index, ids, log, close }
 }
 
 async function toolParts(config: Config, { service, ids, log }: Memory): Promise<SessionParts> {

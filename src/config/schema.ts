@@ -75,6 +75,27 @@ const limits = z.strictObject({
   workspaces: count(0),
 })
 
+/** A chat service's incoming webhook, by the name that nodes call it. */
+const channel = z.strictObject({
+  type: text(),
+  webhook_url: secret(),
+  webhook_url_env: text().optional(),
+})
+
+/** Contract: runbook.md 13. */
+const runbook = z.strictObject({
+  concurrency: count(8, { min: 1 }),
+  timeout: duration('30m'),
+  /** Else ~/.mem/runs. */
+  state_dir: text().optional(),
+  journal: z.enum(['on_failure', 'always', 'never']).default('on_failure'),
+  keep_runs: count(50),
+  deny_private_networks: toggle(),
+  allow_hosts: z.array(text()).default([]),
+  channels: z.record(z.string(), channel).default({}),
+  code: z.strictObject({ image: text().optional(), namespace: text().optional() }).prefault({}),
+})
+
 /** All of mem.yaml, by section. Contract: memory.md 10. */
 export const schema = z.strictObject({
   server: server.prefault({}),
@@ -82,6 +103,7 @@ export const schema = z.strictObject({
   embedding: embedding.prefault({}),
   telemetry: telemetry.prefault({}),
   limits: limits.prefault({}),
+  runbook: runbook.prefault({}),
 })
 
 /** The values of mem.yaml after defaults, file, environment and flags; durations in ms, `~/` expanded. */

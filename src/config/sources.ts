@@ -5,6 +5,7 @@ const SEAMS = ['metadata', 'vector', 'graph', 'ledger', 'content']
 
 const text = (value: string): unknown => value
 const toggle = (value: string): unknown => (value === 'true' ? true : value === 'false' ? false : value)
+const number = (value: string): unknown => (/^\d+$/.test(value) ? Number(value) : value)
 const list = (value: string): unknown =>
   value
     .split(',')
@@ -30,6 +31,13 @@ const VARIABLES: Readonly<Record<string, readonly [Key, (value: string) => unkno
   ),
   MEM_EMBEDDING_MODEL: ['embedding.model', text],
   MEM_MODEL_DIR: ['embedding.local_dir', text],
+  MEM_RUNBOOK_CONCURRENCY: ['runbook.concurrency', number],
+  MEM_RUNBOOK_TIMEOUT: ['runbook.timeout', text],
+  MEM_RUNBOOK_STATE_DIR: ['runbook.state_dir', text],
+  MEM_RUNBOOK_JOURNAL: ['runbook.journal', text],
+  MEM_RUNBOOK_KEEP_RUNS: ['runbook.keep_runs', number],
+  MEM_RUNBOOK_DENY_PRIVATE_NETWORKS: ['runbook.deny_private_networks', toggle],
+  MEM_RUNBOOK_ALLOW_HOSTS: ['runbook.allow_hosts', list],
 }
 
 /** Which flag sets which key; `--config` is no key. Contract: memory.md 11.2. */

@@ -6,10 +6,12 @@ describeOnBoth('audit export', (api) => {
   const get = (path: string) => createClient(api().url).get(path)
 
   test('memory#158 20,000 entries are exported complete, in both formats', async () => {
+    // On PostgreSQL, where making them takes half a minute, fewer: still several batches.
+    const count = api().dialect === 'sqlite' ? 20_000 : 2500
     const ws = await api().workspace()
     const ids = await Promise.all(Array.from({ length: 150 }, (_, i) => api().imprint(ws, `note ${i}`)))
     const pairs = ids.flatMap((source) => ids.filter((target) => target !== source).map((target) => [source, target]))
-    const edges = pairs.slice(0, 20_000).map(([source_memory_id, target_memory_id]) => ({
+    const edges = pairs.slice(0, count).map(([source_memory_id, target_memory_id]) => ({
       source_memory_id,
       target_memory_id,
       edge_type: 'mentions',
@@ -22,13 +24,13 @@ describeOnBoth('audit export', (api) => {
     expect(ndjson.headers.get('content-disposition')).toBe(`attachment; filename="${ws}-ledger.ndjson"`)
     const entries = ndjson.text.trim().split('\n').map((line) => JSON.parse(line))
     expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1))
-    expect(entries.filter(({ op }) => op === 'link')).toHaveLength(20_000)
+    expect(entries.filter(({ op }) => op === 'link')).toHaveLength(count)
 
     const csv = await get(`/ui/audit/export?ws=${ws}&format=csv&ops=link,imprint`)
     const [head, ...rows] = csv.text.trim().split('\r\n')
     expect(head).toBe('ledger_id,timestamp,op,target,agent_id,workspace_id,latency_ms,request_id')
-    expect(new Set(rows.map((row) => row.split(',')[0])).size).toBe(20_150)
-    expect(rows).toHaveLength(20_150)
+    expect(new Set(rows.map((row) => row.split(',')[0])).size).toBe(count + 150)
+    expect(rows).toHaveLength(count + 150)
   })
 
   test('memory#158 cells that a spreadsheet would compute are neutralised', async () => {
@@ -60,7 +62,11 @@ describeOnBoth('audit export', (api) => {
     const ws = await api().workspace()
     await api().call('POST', `/workspaces/${ws}/memories`, { content: 'x' }, { agent: '<b>' })
     let text = ''
-    while (!text.includes('imprint')) text += (await reader?.read())?.value ?? ''
+    while (!text.includes('imprint')) {
+      const chunk = await reader?.read()
+      if (chunk === undefined || chunk.done) throw new Error(`the stream ended after: ${text}`)
+      text += chunk.value
+    }
     expect(text).toMatch(/^data: <li>/m)
     expect(text).toContain('&lt;b&gt;')
     ending.abort()

@@ -53,7 +53,7 @@ describeOnBothDatabases('SIGTERM under load', (dialect) => {
       if (--left === 0) stopped = server.stop()
     }
     await Promise.all(writers.map((writer) => writer.run(server, count)))
-    expect(await tryCall(server, 'GET', '/workspaces')).toBeUndefined()
+    await expect.poll(() => tryCall(server, 'GET', '/workspaces')).toBeUndefined()
     const answers = await Promise.all(slow.map((begun) => begun.finish()))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201))
     expect(await stopped).toBe(0)

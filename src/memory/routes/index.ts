@@ -19,8 +19,6 @@ export interface MemoryHttpSettings extends PipelineSettings {
   /** Without a key and bound to loopback: a foreign Host or Origin is refused. */
   guardLoopback: boolean
   allowedOrigins: readonly string[]
-  /** The text of a scrape. */
-  metrics: () => Promise<string>
 }
 
 /** Prefixes whose services have guards of their own. */
@@ -50,22 +48,14 @@ export function mountMemory(app: FastifyInstance, service: MemoryService, settin
   }
   mountHealth(app, service)
   mountDocument(app, routes)
-  app.get('/metrics', async (_request, reply) => reply.type(METRICS_TYPE).send(await settings.metrics()))
-  refuseOtherMethods(app, [
-    ...routes.map((route) => ({ ...route, path: `/v1${route.path}` })),
-    ...OPERATIONAL,
-    DOCUMENT,
-  ])
+  refuseOtherMethods(app, [...routes.map((route) => ({ ...route, path: `/v1${route.path}` })), ...HEALTH, DOCUMENT])
 }
 
-/** Operational paths outside `/v1`. */
-const OPERATIONAL = [
+const HEALTH = [
   { method: 'GET', path: '/healthz' },
   { method: 'GET', path: '/readyz' },
-  { method: 'GET', path: '/metrics' },
 ] as const
 
-const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const DOCUMENT = { method: 'GET', path: '/v1/openapi.json' } as const
 
 /** Made when it is first asked for: that takes some milliseconds. */
@@ -75,6 +65,14 @@ function mountDocument(app: FastifyInstance, routes: readonly Route[]): void {
     document ??= JSON.stringify(openApiDocument(routes))
     return reply.type('application/json; charset=utf-8').send(document)
   })
+}
+
+/** `/metrics` of the whole program, behind the guard of the memory service. `render` gives the text of a scrape. */
+export function mountMetrics(app: FastifyInstance, render: () => Promise<string>): void {
+  app.get('/metrics', async (_request, reply) =>
+    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await render()),
+  )
+  refuseOtherMethods(app, [{ method: 'GET', path: '/metrics' }])
 }
 
 /** memory.md 3.7. */

@@ -27,16 +27,22 @@ export function listByScores(
     const score = scores[slot] ?? 0
     if (score <= 0 || (mask && mask[slot] !== 1)) continue
     const number = memoryAt[slot] ?? 0
-    if (score <= (best[number] ?? 0)) continue
+    const known = best[number] ?? 0
+    if (score < known || (score === known && table.at(slot).seq > table.at(slots[number] ?? 0).seq)) continue
     best[number] = score
     slots[number] = slot
   }
   const top = new TopK(depth)
+  for (const score of best) if (score > 0 && score > top.floor) top.push(0, score)
+  // All that share the last place are taken, for ids to decide between them and not the order of slots.
+  const last = Math.max(top.ranked().scores.at(-1) ?? 0, Number.MIN_VALUE)
+  const candidates: Listed[] = []
   best.forEach((score, number) => {
-    if (score > 0 && score > top.floor) top.push(slots[number] ?? 0, score)
+    if (score < last) return
+    const cell = table.at(slots[number] ?? 0)
+    candidates.push({ memory: cell.memory, cell, score })
   })
-  const ranked = top.ranked()
-  return listed(table, ranked.slots, ranked.scores)
+  return candidates.sort(byScore).slice(0, depth)
 }
 
 /** The Memories of scored slots, each with its best Cell. */
@@ -46,7 +52,8 @@ export function listed(table: CellTable, slots: Uint32Array, scores: Float32Arra
     const cell = table.at(slot)
     const score = scores[i] ?? 0
     const known = best.get(cell.memory)
-    if (!known || score > known.score) best.set(cell.memory, { memory: cell.memory, cell, score })
+    if (!known || score > known.score || (score === known.score && cell.seq < known.cell.seq))
+      best.set(cell.memory, { memory: cell.memory, cell, score })
   })
   return [...best.values()].sort(byScore)
 }

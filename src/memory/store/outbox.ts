@@ -44,3 +44,8 @@ export async function takeLease(
 export async function releaseLease(tx: Queryable, name: string, holder: string): Promise<void> {
   await tx.run('DELETE FROM lease WHERE name = $1 AND holder = $2', [name, holder])
 }
+
+/** Of processes that are surely gone. */
+export async function dropLeases(tx: Queryable): Promise<void> {
+  await tx.run('DELETE FROM lease')
+}

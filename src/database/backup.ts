@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { chmod, copyFile, mkdir, open, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import Sqlite from 'better-sqlite3'
+import * as z from 'zod'
+import { errorText } from '../base/errors.ts'
+
+/** A backup that cannot be made or is no good; the message says why. */
+export class BackupError extends Error {}
+
+/** A SQLite file and what it holds; a backup keeps it under the name of the first. */
+export interface StoreFile {
+  path: string
+  stores: readonly [string, ...string[]]
+}
+
+const MANIFEST = 'manifest.json'
+const FORMAT = 1
+
+const manifestSchema = z.strictObject({
+  format: z.literal(FORMAT),
+  /** Of the program that made it. */
+  version: z.string(),
+  created_at: z.string(),
+  files: z.array(
+    z.strictObject({
+      name: z.string().regex(/^[a-z]+\.db$/),
+      stores: z.tuple([z.string()], z.string()),
+      bytes: z.int(),
+      sha256: z.string(),
+    }),
+  ),
+})
+export type Manifest = z.infer<typeof manifestSchema>
+
+/**
+ * Copies the files into an empty or new directory while others read and write them. The copies show one moment: mutations
+ * wait for the lock of the first file, some milliseconds, until a snapshot of each file has begun.
+ * @throws BackupError when the directory holds something
+ */
+export async function createBackup(
+  files: readonly [StoreFile, ...StoreFile[]],
+  directory: string,
+  facts: Pick<Manifest, 'version' | 'created_at'>,
+): Promise<Manifest> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  if ((await readdir(directory)).length > 0) throw new BackupError(`${directory} is not empty`)
+  const snapshots = openSnapshots(files.map(({ path }) => path))
+  try {
+    const copied: Manifest['files'] = []
+    for (const [i, { stores }] of files.entries()) {
+      const name = `${stores[0]}.db`
+      const copy = join(directory, name)
+      // All in one step: between steps it would begin anew whenever another connection has written.
+      await snapshots[i]?.backup(copy, { progress: () => 0x7fffffff })
+      await chmod(copy, 0o600)
+      await flush(copy)
+      copied.push({ name, stores: [...stores], ...(await measure(copy)) })
+    }
+    const manifest: Manifest = { format: FORMAT, ...facts, files: copied }
+    // Last: a directory without it is no backup.
+    await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
+    return manifest
+  } finally {
+    for (const snapshot of snapshots) snapshot.close()
+  }
+}
+
+function openSnapshots(paths: readonly string[]): Sqlite.Database[] {
+  const lock = new Sqlite(paths[0], { timeout: 5000, fileMustExist: true })
+  const snapshots: Sqlite.Database[] = []
+  try {
+    lock.exec('BEGIN IMMEDIATE')
+    for (const path of paths) {
+      const snapshot = new Sqlite(path, { readonly: true })
+      snapshots.push(snapshot)
+      snapshot.exec('BEGIN')
+      snapshot.prepare('SELECT 1 FROM sqlite_master').get() // a transaction begins with its first read
+    }
+    return snapshots
+  } catch (error) {
+    for (const snapshot of snapshots) snapshot.close()
+    throw error
+  } finally {
+    lock.close()
+  }
+}
+
+/**
+ * The manifest of a backup whose files are all there and unchanged.
+ * @throws BackupError naming what is missing or changed
+ */
+export async function verifyBackup(directory: string): Promise<Manifest> {
+  const manifest = await readManifest(directory)
+  for (const { name, bytes, sha256 } of manifest.files) {
+    const found = await measure(join(directory, name)).catch((error: unknown) => {
+      throw new BackupError(`${name} cannot be read: ${errorText(error)}`)
+    })
+    if (found.bytes !== bytes || found.sha256 !== sha256) throw new BackupError(`${name} is not what was backed up`)
+  }
+  return manifest
+}
+
+async function readManifest(directory: string): Promise<Manifest> {
+  try {
+    return manifestSchema.parse(JSON.parse(await readFile(join(directory, MANIFEST), 'utf8')))
+  } catch (error) {
+    throw new BackupError(`${directory} holds no backup that this version reads: ${errorText(error)}`)
+  }
+}
+
+/**
+ * Puts the files of a verified backup where `pathOf` says their stores are.
+ * @throws BackupError when there is something, or stores of one file have two places; nothing is written then
+ */
+export async function restoreBackup(
+  directory: string,
+  manifest: Manifest,
+  pathOf: (store: string) => string | undefined,
+): Promise<string[]> {
+  const places = manifest.files.map(({ name, stores }) => ({ name, path: placeOf(stores, pathOf) }))
+  if (new Set(places.map(({ path }) => path)).size < places.length) {
+    throw new BackupError('these stores were in files of their own, and the configuration puts them into one')
+  }
+  for (const { path } of places) {
+    for (const file of [path, `${path}-wal`]) {
+      if (await exists(file)) throw new BackupError(`${file} exists, and nothing is overwritten: move it away`)
+    }
+  }
+  for (const { name, path } of places) {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    const draft = `${path}.restoring`
+    await copyFile(join(directory, name), draft)
+    await flush(draft)
+    await rename(draft, path)
+  }
+  return places.map(({ path }) => path)
+}
+
+function placeOf(stores: readonly string[], pathOf: (store: string) => string | undefined): string {
+  const [path, ...others] = new Set(stores.map(pathOf).filter((each) => each !== undefined))
+  if (path === undefined) throw new BackupError(`the configuration has no place for ${stores.join(', ')}`)
+  if (others.length > 0) {
+    throw new BackupError(`${stores.join(', ')} were in one file, and the configuration puts them into several`)
+  }
+  return path
+}
+
+async function measure(path: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return { bytes: (await stat(path)).size, sha256: hash.digest('hex') }
+}
+
+/** Until it is on the disk. */
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r+')
+  await file.sync()
+  await file.close()
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )

@@ -1,0 +1,93 @@
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { runCli } from '../cli/run-cli.ts'
+import { startMemoryApi } from '../support/memory-api.ts'
+
+let directory: string
+beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'mem-test-backup-'))))
+afterEach(() => rmSync(directory, { recursive: true }))
+
+const at = (...parts: string[]): string => join(directory, ...parts)
+const backup = (verb: 'create' | 'restore', dir: string, env: Record<string, string> = {}) =>
+  runCli(['backup', verb, dir, '-o', 'json'], { env: { HOME: directory, MEM_DATA_DIR: at('data'), ...env } })
+
+/** Stores apart, below a directory. */
+const apart = (data: string): Record<string, string> => ({
+  MEM_DATA_DIR: data,
+  ...Object.fromEntries(
+    ['vector', 'graph', 'ledger'].map((seam) => [`MEM_${seam.toUpperCase()}_DSN`, join(data, `${seam}.db`)]),
+  ),
+})
+
+test.each([
+  ['one file', (data: string) => ({ MEM_DATA_DIR: data }), ['metadata.db']],
+  ['a file each', apart, ['metadata.db', 'vector.db', 'graph.db', 'ledger.db']],
+])('a backup under writes shows one moment, and comes back whole: %s', async (_name, envOf, names) => {
+  const [env, restored] = [envOf(at('data')), envOf(at('restored'))]
+  const api = await startMemoryApi({ dialect: 'sqlite', dataDir: at('data'), env })
+  const ws = await api.workspace()
+  const ids = [await api.imprint(ws, 'The keeper likes rye bread.'), await api.imprint(ws, 'The lamp is lit at dusk.')]
+  await api.call('POST', `/workspaces/${ws}/memories/${ids[0]}/edges`, { target_memory_id: ids[1], type: 'mentions' })
+  let stopped = false
+  const writing = (async () => {
+    for (let i = 0; !stopped; i++) await api.imprint(ws, `note ${i}`)
+  })()
+  const made = await backup('create', at('copy'), env)
+  stopped = true
+  await writing
+  expect(made).toMatchObject({ code: 0, stderr: '' })
+  expect(readdirSync(at('copy')).toSorted()).toEqual([...names, 'manifest.json'].toSorted())
+  for (const name of readdirSync(at('copy'))) expect(statSync(at('copy', name)).mode & 0o777).toBe(0o600)
+  await api.imprint(ws, 'written after the backup')
+  await api.stop()
+
+  expect(await backup('restore', at('copy'), restored)).toMatchObject({ code: 0, stderr: '' })
+  const verify = () => runCli(['ledger', 'verify'], { env: { HOME: directory, ...restored } })
+  expect(await verify()).toMatchObject({ code: 0, stderr: '' })
+  const again = await startMemoryApi({ dialect: 'sqlite', dataDir: at('restored'), env: restored })
+  const found = await again.call('POST', `/workspaces/${ws}/recall`, { query: 'rye bread', mode: 'vector', k: 1 })
+  expect(found.body.results[0]).toMatchObject({ memory_id: ids[0] })
+  const late = await again.call('POST', `/workspaces/${ws}/recall`, { query: 'written after', mode: 'keyword' })
+  expect(late.body.results).toEqual([])
+  const { edges } = (await again.call('GET', `/workspaces/${ws}/memories/${ids[0]}/edges`)).body
+  expect(edges).toHaveLength(1)
+  expect(await again.imprint(ws, 'and it goes on')).toMatch(/^mem_/)
+  await again.stop()
+  expect(await verify()).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('nothing is overwritten, and a damaged backup is refused', async () => {
+  const api = await startMemoryApi({ dialect: 'sqlite', dataDir: at('data') })
+  await api.workspace()
+  await api.stop()
+  expect(await backup('create', at('copy'))).toMatchObject({ code: 0 })
+  const manifest = readFileSync(at('copy/manifest.json'), 'utf8')
+  const full = await backup('create', at('copy'))
+  expect(full).toMatchObject({ code: 4, stdout: '' })
+  expect(full.stderr).toContain('is not empty')
+  expect(readFileSync(at('copy/manifest.json'), 'utf8')).toBe(manifest)
+  expect((await backup('restore', at('copy'))).stderr).toContain('mem.db exists')
+
+  appendFileSync(at('copy/metadata.db'), 'x')
+  const elsewhere = { MEM_DATA_DIR: at('elsewhere') }
+  const damaged = await backup('restore', at('copy'), elsewhere)
+  expect(damaged).toMatchObject({ code: 4, stdout: '' })
+  expect(damaged.stderr).toContain('metadata.db is not what was backed up')
+  rmSync(at('copy/manifest.json'))
+  expect((await backup('restore', at('copy'), elsewhere)).stderr).toContain('holds no backup')
+  expect(existsSync(at('elsewhere'))).toBe(false)
+})
+
+test('a backup fits only where its files have a place', async () => {
+  const api = await startMemoryApi({ dialect: 'sqlite', dataDir: at('data') })
+  await api.stop()
+  expect(await backup('create', at('copy'))).toMatchObject({ code: 0 })
+  expect((await backup('restore', at('copy'), apart(at('other')))).stderr).toContain('puts them into several')
+  expect((await backup('create', at('none'), { MEM_DATA_DIR: at('none') })).code).toBe(4)
+  const postgres = { MEM_METADATA_DRIVER: 'postgres', MEM_METADATA_DSN: 'postgres://127.0.0.1:1/x' }
+  const refused = await backup('create', at('pg'), postgres)
+  expect(refused).toMatchObject({ code: 4 })
+  expect(refused.stderr).toContain('pg_dump')
+})
