@@ -234,7 +234,8 @@ export async function openStores(config: Config): Promise<{ databases: SeamDatab
 const unavailable = (seam: string, driver: string): ConfigError =>
   new ConfigError(`storage.${seam}_driver`, `storage.${seam}_driver ${driver} is not part of this version`)
 
-const addressOf = (config: Config, store: Store<string>): DatabaseAddress => ({
+/** Where a database store is. */
+export const addressOf = (config: Config, store: Store<string>): DatabaseAddress => ({
   dialect: store.driver === 'sqlite' ? 'sqlite' : 'postgres',
   dsn: store.dsn,
   synchronous: config.storage.sqlite_synchronous,

@@ -1,4 +1,4 @@
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+export const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Node's timers end here; a longer one would fire at once. */
 const LONGEST_MS = 2 ** 31 - 1
 

@@ -18,8 +18,8 @@ export interface Diff {
 }
 
 /** Beyond this a page would be too large, or a person would not read it. */
-const LINES_MAX = 1500
-const CHARACTERS_MAX = 60_000
+const LINES_MAX = 500
+const CHARACTERS_MAX = 30_000
 const TIMEOUT_MS = 50
 
 /** Two texts line by line, as far as can be shown on a page. */

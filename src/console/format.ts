@@ -51,7 +51,10 @@ function short(id: string): string {
 
 /** By characters, so that no pair is cut in half. */
 function line(text: string, length: number): string {
-  const flat = text.slice(0, 4 * length).replace(/\s+/g, ' ').trim()
+  const flat = text
+    .slice(0, 4 * length)
+    .replace(/\s+/g, ' ')
+    .trim()
   const characters = [...flat]
   return characters.length > length ? `${characters.slice(0, length).join('').trimEnd()}…` : flat
 }

@@ -8,18 +8,20 @@ export interface Fragment {
 
 /** Only so far is a word of the query looked for: a Cell may be a whole book. */
 const SEARCHED = 4000
-const EXCERPT = 600
-const LEAD = 120
+const LEAD = 100
 const WORD = /[\p{L}\p{N}]+/gu
 
-/** The part of a text around the first word of the query, with its words marked as the index compares them. */
-export function highlight(text: string, query: string): Fragment[] {
+/**
+ * The part of a text around the first word of the query, `length` characters at most, with its words marked as the index
+ * compares them.
+ */
+export function highlight(text: string, query: string, length: number): Fragment[] {
   const terms = new Set(queryTerms(query))
   const matches = [...text.slice(0, SEARCHED).matchAll(WORD)].filter(([word]) =>
     documentTerms(word).some((term) => terms.has(term)),
   )
-  const from = text.length <= EXCERPT ? 0 : Math.max(0, (matches[0]?.index ?? 0) - LEAD)
-  const to = Math.min(text.length, from + EXCERPT)
+  const from = text.length <= length ? 0 : Math.max(0, (matches[0]?.index ?? 0) - LEAD)
+  const to = Math.min(text.length, from + length)
   const fragments: Fragment[] = from > 0 ? [{ text: '… ', isMatch: false }] : []
   let at = from
   for (const { 0: word, index } of matches) {

@@ -26,14 +26,38 @@ import { renderFragment } from './view.ts'
 /** What a signed-in operator sees. Contract: memory.md 14. */
 export function mountPages(app: FastifyInstance, console: Console): void {
   const { workspaces, audit, home, settings } = sections
-  app.get('/', page(console, home, () => homePage(console)))
-  app.get('/workspaces', page(console, workspaces, (request) => workspacesPage(console, request)))
-  app.get('/workspaces/:ws', page(console, workspaces, (request) => workspacePage(console, request)))
-  app.get('/workspaces/:ws/memories', page(console, workspaces, (request) => memoriesPage(console, request)))
-  app.get('/workspaces/:ws/memories/:mem', page(console, workspaces, (request) => memoryPage(console, request)))
-  app.get('/workspaces/:ws/graph', page(console, workspaces, (request) => graphPage(console, request)))
-  app.get('/audit', page(console, audit, (request) => auditPage(console, request)))
-  app.get('/settings', page(console, settings, () => settingsPage(console)))
+  app.get(
+    '/',
+    page(console, home, () => homePage(console)),
+  )
+  app.get(
+    '/workspaces',
+    page(console, workspaces, (request) => workspacesPage(console, request)),
+  )
+  app.get(
+    '/workspaces/:ws',
+    page(console, workspaces, (request) => workspacePage(console, request)),
+  )
+  app.get(
+    '/workspaces/:ws/memories',
+    page(console, workspaces, (request) => memoriesPage(console, request)),
+  )
+  app.get(
+    '/workspaces/:ws/memories/:mem',
+    page(console, workspaces, (request) => memoryPage(console, request)),
+  )
+  app.get(
+    '/workspaces/:ws/graph',
+    page(console, workspaces, (request) => graphPage(console, request)),
+  )
+  app.get(
+    '/audit',
+    page(console, audit, (request) => auditPage(console, request)),
+  )
+  app.get(
+    '/settings',
+    page(console, settings, () => settingsPage(console)),
+  )
   app.get('/workspaces/:ws/memories/:mem/content', async (request, reply) => {
     const { name, content } = await contentFile(console, pageRequest(request))
     reply.header('Content-Disposition', `attachment; filename="${name}"`)

@@ -13,7 +13,10 @@ const packages = createRequire(import.meta.url)
 
 /** All that `/ui/static/` serves: our own files, and those of packages from where npm put them. */
 const FILES: Readonly<Record<string, () => string>> = {
-  'console.css': () => own('console.css'),
+  'base.css': () => own('base.css'),
+  'controls.css': () => own('controls.css'),
+  'content.css': () => own('content.css'),
+  'pages.css': () => own('pages.css'),
   'theme.js': () => own('theme.js'),
   'console.js': () => own('console.js'),
   'graph.js': () => own('graph.js'),

@@ -16,6 +16,8 @@ const HEADER_BYTES = new Map([
   [0x0d, 8],
 ])
 const FILE_HEADER_BYTES = 100
+/** From here on the number of a next page, with which an overflow page begins, may look like the first byte of a b-tree. */
+const PAGES_MAX = 2 ** 25
 const PAGE_SIZE_MAX = 65_536
 
 interface Gap {
@@ -47,6 +49,7 @@ export class Erasure {
   async run(): Promise<void> {
     while (this.#writer.inTransaction) await setImmediate()
     this.#cutLog()
+    if (fstatSync(this.#file).size / this.#pageSize >= PAGES_MAX) return
     const slice = Buffer.allocUnsafe(SLICE_BYTES)
     for (let start = 0; start < fstatSync(this.#file).size; start += SLICE_BYTES) {
       if (start > 0) await sleep(REST_MS)

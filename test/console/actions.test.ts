@@ -19,7 +19,11 @@ describeOnBoth('actions', (api) => {
   }
 
   test('memory#154 workspaces: create, update, config, delete', async () => {
-    const made = await client.post('/ui/api/workspaces/create', { name: 'Made here', region: 'eu', chunker_id: 'markdown' })
+    const made = await client.post('/ui/api/workspaces/create', {
+      name: 'Made here',
+      region: 'eu',
+      chunker_id: 'markdown',
+    })
     expect(made.status).toBe(303)
     const id = /ws_\w+/.exec(made.headers.get('location') ?? '')?.[0] ?? ''
     await expectEntry('workspace_create', id, id)
@@ -35,7 +39,9 @@ describeOnBoth('actions', (api) => {
     expect((await client.post('/ui/api/workspaces/config', config)).status).toBe(303)
     expect(await read()).toMatchObject({ name: 'Renamed', auto_link_enabled: true, auto_link_threshold: 0.5 })
     expect(await read()).not.toHaveProperty('chunker_id')
-    expect((await client.post('/ui/api/workspaces/config', { workspace_id: id, auto_link_threshold: '0' })).status).toBe(400)
+    expect(
+      (await client.post('/ui/api/workspaces/config', { workspace_id: id, auto_link_threshold: '0' })).status,
+    ).toBe(400)
 
     const wrong = await client.post('/ui/api/workspaces/delete', { workspace_id: id, confirm: 'Renamed' })
     expect([wrong.status, (await read()).id]).toEqual([400, id])
@@ -71,12 +77,20 @@ describeOnBoth('actions', (api) => {
   })
 
   test('memory#154 Memories: imprint, update, patch, append, restore, forget', async () => {
-    const made = await act('memories/imprint', { content: 'One line.\r\nTwo.', tags: 'a=1\nb=x=y', chunker_id: 'no-chunk' })
+    const made = await act('memories/imprint', {
+      content: 'One line.\r\nTwo.',
+      tags: 'a=1\nb=x=y',
+      chunker_id: 'no-chunk',
+    })
     expect(made.status).toBe(303)
     const id = /mem_\w+/.exec(made.headers.get('location') ?? '')?.[0] ?? ''
     await expectEntry('imprint', id)
     const first = await memory(id)
-    expect(first).toMatchObject({ content: 'One line.\nTwo.', tags: { a: '1', b: 'x=y' }, written_by_agent_id: 'ui-admin' })
+    expect(first).toMatchObject({
+      content: 'One line.\nTwo.',
+      tags: { a: '1', b: 'x=y' },
+      written_by_agent_id: 'ui-admin',
+    })
 
     const at = (watermark: string) => ({ memory_id: id, expected_watermark: watermark })
     expect((await act('memories/update', { ...at(first.head_watermark), content: 'Other.' })).status).toBe(303)
@@ -86,9 +100,13 @@ describeOnBoth('actions', (api) => {
     expect((await act('memories/update', { memory_id: id, content: 'x' })).status).toBe(400)
 
     const head = async () => (await memory(id)).head_watermark
-    expect((await act('memories/patch', { ...at(await head()), old_string: 'Other', new_string: 'Another' })).status).toBe(303)
+    expect(
+      (await act('memories/patch', { ...at(await head()), old_string: 'Other', new_string: 'Another' })).status,
+    ).toBe(303)
     await expectEntry('patch', id)
-    expect((await act('memories/patch', { ...at(await head()), old_string: 'absent', new_string: '' })).status).toBe(400)
+    expect((await act('memories/patch', { ...at(await head()), old_string: 'absent', new_string: '' })).status).toBe(
+      400,
+    )
     const list = JSON.stringify([{ old_string: 'Another', new_string: 'A' }])
     expect((await act('memories/patch', { ...at(await head()), patch: list })).status).toBe(303)
     expect((await act('memories/append', { ...at(await head()), content: ' More.' })).status).toBe(303)
@@ -146,9 +164,17 @@ describeOnBoth('actions', (api) => {
     expect(fragment.status).toBe(404)
     expect(fragment.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(fragment.text).not.toContain('<html')
-    const page = await client.post('/ui/api/memories/imprint', { workspace_id: ws, content: 'x', collection_id: 'coll_nope' }, { 'upgrade-insecure-requests': '1' })
+    const page = await client.post(
+      '/ui/api/memories/imprint',
+      { workspace_id: ws, content: 'x', collection_id: 'coll_nope' },
+      { 'upgrade-insecure-requests': '1' },
+    )
     expect([page.status, page.text.includes('<html')]).toEqual([404, true])
-    const done = await client.post('/ui/api/memories/imprint', { workspace_id: ws, content: 'x' }, { 'hx-request': 'true' })
+    const done = await client.post(
+      '/ui/api/memories/imprint',
+      { workspace_id: ws, content: 'x' },
+      { 'hx-request': 'true' },
+    )
     expect([done.status, done.headers.get('hx-redirect')?.includes('/memories/mem_')]).toEqual([200, true])
   })
 
@@ -163,7 +189,7 @@ describeOnBoth('actions', (api) => {
   })
 
   test('memory#155 .txt and .md are uploaded with the tag source_filename; other types and too much are 400', async () => {
-    const upload = (name: string, bytes: BlobPart, fields: Fields = {}) =>
+    const upload = (name: string, bytes: string | Uint8Array<ArrayBuffer>, fields: Fields = {}) =>
       act('memories/upload', { file: new File([bytes], name), ...fields })
     for (const name of ['notes.txt', 'Päper.MD']) {
       const { status, headers } = await upload(name, '# Title\n\nText with ümlauts.\r\n', { tags: 'kind=upload' })

@@ -14,8 +14,10 @@ describeOnBoth('bulk', (api) => {
     const { status, text } = await client.post(`/ui/api/bulk/${op}`, fields)
     return { status, messages: messagesOf(text) }
   }
-  const memories = async (ws: string) => (await api().call('GET', `/workspaces/${ws}/memories?limit=1000`)).body.memories
-  const contents = async (ws: string) => (await memories(ws)).map(({ content }: { content: string }) => content).toSorted()
+  const memories = async (ws: string) =>
+    (await api().call('GET', `/workspaces/${ws}/memories?limit=1000`)).body.memories
+  const contents = async (ws: string) =>
+    (await memories(ws)).map(({ content }: { content: string }) => content).toSorted()
 
   test('memory#156 samples: as many as asked, the same for the same rand', async () => {
     const [a, b, c] = [await api().workspace(), await api().workspace(), await api().workspace()]
@@ -53,7 +55,16 @@ describeOnBoth('bulk', (api) => {
     const same = (list: Record<string, unknown>[]): string[] =>
       list
         .map(({ content, content_md5, tags, written_by_agent_id, chunker_id, created_at, updated_at, recall_ready }) =>
-          JSON.stringify({ content, content_md5, tags, written_by_agent_id, chunker_id, created_at, updated_at, recall_ready }),
+          JSON.stringify({
+            content,
+            content_md5,
+            tags,
+            written_by_agent_id,
+            chunker_id,
+            created_at,
+            updated_at,
+            recall_ready,
+          }),
         )
         .toSorted()
     expect(same(await memories(to))).toEqual(same(await memories(from)))
@@ -95,7 +106,10 @@ describeOnBoth('bulk', (api) => {
     expect((await bulk('import', { workspace_id: ws, file: lines(records), conflict: 'maybe' })).status).toBe(400)
     expect((await bulk('import', { workspace_id: ws, records: 'not json' })).status).toBe(400)
     expect((await bulk('import', { workspace_id: ws })).status).toBe(400)
-    const bad = await bulk('import', { workspace_id: ws, records: '[{"content": 3}, {"content": "x", "what": 1}, {"content": "fine"}]' })
+    const bad = await bulk('import', {
+      workspace_id: ws,
+      records: '[{"content": 3}, {"content": "x", "what": 1}, {"content": "fine"}]',
+    })
     expect(bad.messages.at(-1)).toEqual({ type: 'complete', succeeded: 1, failed: 2, skipped: 0 })
   })
 
@@ -134,7 +148,12 @@ describeOnBoth('bulk', (api) => {
     const token = await client.token()
     const cookie = `mem_csrf=${client.cookies.get('mem_csrf')}`
     const body = new URLSearchParams({ csrf_token: token, workspace_id: ws, count: '10000' })
-    const response = await fetch(`${api().url}/ui/api/bulk/seed`, { method: 'POST', body, headers: { cookie }, signal: ending.signal })
+    const response = await fetch(`${api().url}/ui/api/bulk/seed`, {
+      method: 'POST',
+      body,
+      headers: { cookie },
+      signal: ending.signal,
+    })
     const reader = response.body?.getReader()
     const first = await reader?.read()
     expect(new TextDecoder().decode(first?.value)).toMatch(/^data: {"type":"progress","done":1,/)

@@ -52,9 +52,8 @@ function bodyOf(fields: Fields): FormData | URLSearchParams {
   const isMultipart = given.some(([, value]) => value instanceof Blob)
   const body = isMultipart ? new FormData() : new URLSearchParams()
   for (const [name, value] of given) {
-    if (body instanceof URLSearchParams) body.append(name, String(value))
-    else if (value instanceof Blob) body.append(name, value)
-    else body.append(name, String(value))
+    if (typeof value === 'string') body.append(name, value)
+    else if (value && body instanceof FormData) body.append(name, value)
   }
   return body
 }

@@ -22,7 +22,10 @@ describeOnBoth('audit export', (api) => {
 
     const ndjson = await get(`/ui/audit/export?ws=${ws}`)
     expect(ndjson.headers.get('content-disposition')).toBe(`attachment; filename="${ws}-ledger.ndjson"`)
-    const entries = ndjson.text.trim().split('\n').map((line) => JSON.parse(line))
+    const entries = ndjson.text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
     expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, i) => i + 1))
     expect(entries.filter(({ op }) => op === 'link')).toHaveLength(count)
 
@@ -35,7 +38,8 @@ describeOnBoth('audit export', (api) => {
 
   test('memory#158 cells that a spreadsheet would compute are neutralised', async () => {
     const ws = await api().workspace()
-    for (const agent of ['=1+1', '+1', '-1', '@sum', 'a,"b"']) await api().call('POST', `/workspaces/${ws}/memories`, { content: 'x' }, { agent })
+    for (const agent of ['=1+1', '+1', '-1', '@sum', 'a,"b"'])
+      await api().call('POST', `/workspaces/${ws}/memories`, { content: 'x' }, { agent })
     const { text } = await get(`/ui/audit/export?ws=${ws}&format=csv&ops=imprint`)
     for (const cell of [",'=1+1,", ",'+1,", ",'-1,", ",'@sum,", ',"a,""b""",']) expect(text).toContain(cell)
   })

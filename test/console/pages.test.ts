@@ -11,7 +11,10 @@ describeOnBoth('pages', (api) => {
     const call = api().call
     const ws = await api().workspace({ name: SCRIPT, region: '<b>region</b>', meta: { note: SCRIPT } })
     const collection = (await call('POST', `/workspaces/${ws}/collections`, { name: SCRIPT })).body.id
-    const mem = await api().imprint(ws, `${SCRIPT}\nsecond line`, { tags: { [SCRIPT]: SCRIPT }, collection_id: collection })
+    const mem = await api().imprint(ws, `${SCRIPT}\nsecond line`, {
+      tags: { [SCRIPT]: SCRIPT },
+      collection_id: collection,
+    })
     const other = await api().imprint(ws, `another ${SCRIPT}`)
     await call('POST', `/workspaces/${ws}/memories/${mem}/edges`, {
       target_memory_id: other,
@@ -73,7 +76,14 @@ describeOnBoth('pages', (api) => {
 
   test('an unknown path, workspace or Memory is an HTML 404', async () => {
     const ws = await api().workspace()
-    for (const path of ['/ui/nope', '/ui/workspaces/ws_nope', `/ui/workspaces/${ws}/memories/mem_nope`, '/ui/static/nope.js', '/ui/static/..%2flayout.eta', '/ui/audit?ws=ws_nope']) {
+    for (const path of [
+      '/ui/nope',
+      '/ui/workspaces/ws_nope',
+      `/ui/workspaces/${ws}/memories/mem_nope`,
+      '/ui/static/nope.js',
+      '/ui/static/..%2flayout.eta',
+      '/ui/audit?ws=ws_nope',
+    ]) {
       const { status, headers } = await get(path)
       expect([path, status, headers.get('content-type')]).toEqual([path, 404, 'text/html; charset=utf-8'])
     }
@@ -142,8 +152,12 @@ describeOnBoth('pages', (api) => {
     const whole = await json(`/ui/api/graph/data?ws=${ws}`)
     expect(whole).toMatchObject({ node_count: 3 })
     expect(await json(`/ui/api/graph/stats?ws=${ws}`)).toEqual({ node_count: 3, edge_count_by_type: { references: 2 } })
-    expect(await json(`/ui/api/graph/neighbors?ws=${ws}&memory_id=${b}&direction=in`)).toMatchObject({ edges: [{ edge_id: edge }] })
-    expect(await json(`/ui/api/graph/traverse?ws=${ws}&seed=${a}&depth=2`)).toMatchObject({ stats: { nodes_visited: 3 } })
+    expect(await json(`/ui/api/graph/neighbors?ws=${ws}&memory_id=${b}&direction=in`)).toMatchObject({
+      edges: [{ edge_id: edge }],
+    })
+    expect(await json(`/ui/api/graph/traverse?ws=${ws}&seed=${a}&depth=2`)).toMatchObject({
+      stats: { nodes_visited: 3 },
+    })
     expect((await get(`/ui/api/graph/data?ws=${ws}&seed=mem_nope`)).status).toBe(404)
     expect((await get(`/ui/api/graph/data?ws=${ws}&seed=${a}&depth=9`)).status).toBe(400)
     expect((await get('/ui/api/graph/data')).status).toBe(400)
@@ -160,7 +174,7 @@ describeOnBoth('pages', (api) => {
   test('static files come compressed, and not again while unchanged', async () => {
     const { status, headers } = await get('/ui/static/htmx.js')
     expect([status, headers.get('content-encoding')]).toEqual([200, 'gzip'])
-    const again = await get('/ui/static/htmx.js', )
+    const again = await get('/ui/static/htmx.js')
     const etag = again.headers.get('etag') ?? ''
     expect((await createClient(api().url).get('/ui/static/htmx.js', { 'if-none-match': etag })).status).toBe(304)
   })

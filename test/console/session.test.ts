@@ -4,7 +4,7 @@ import { adjustableClock, startMemoryApi, type MemoryApi } from '../support/memo
 import { Sessions } from '../../src/console/session.ts'
 import { createClient, signIn } from './console-client.ts'
 
-const KEY = 'a key for tests'
+const KEY = 'key-for-tests'
 const DAY_MS = 86_400_000
 
 describe('a server with a key', () => {
@@ -17,16 +17,26 @@ describe('a server with a key', () => {
 
   test('memory#151 without a cookie pages go to the sign-in, programs get 401', async () => {
     const client = createClient(api.url)
-    for (const path of ['/ui/', '/ui/workspaces', '/ui/audit', '/ui/settings', '/ui/workspaces/ws_x/graph', '/ui/nope']) {
+    for (const path of [
+      '/ui/',
+      '/ui/workspaces',
+      '/ui/audit',
+      '/ui/settings',
+      '/ui/workspaces/ws_x/graph',
+      '/ui/nope',
+    ]) {
       const { status, headers } = await client.get(path)
       expect([path, status, headers.get('location')]).toEqual([path, 303, '/ui/login'])
     }
     for (const path of ['/ui/api/graph/data', '/ui/events/activity', '/ui/audit/export', '/ui/api/bulk/dump']) {
       expect([path, (await client.get(path)).status]).toEqual([path, 401])
     }
-    const posted = await fetch(`${api.url}/ui/api/workspaces/create`, { method: 'POST', body: new URLSearchParams({ name: 'x' }) })
+    const posted = await fetch(`${api.url}/ui/api/workspaces/create`, {
+      method: 'POST',
+      body: new URLSearchParams({ name: 'x' }),
+    })
     expect(posted.status).toBe(401)
-    expect((await client.get('/ui/static/console.css')).status).toBe(200)
+    expect((await client.get('/ui/static/base.css')).status).toBe(200)
   })
 
   test('memory#151 a wrong key is a 401 page, the right one a cookie with all its marks', async () => {
@@ -81,12 +91,20 @@ describe('a server with a key', () => {
     for (const token of [undefined, '', 'x', await other.token()]) {
       const body = new URLSearchParams({ name: 'never', ...(token !== undefined && { csrf_token: token }) })
       const cookie = `mem_session=${client.cookies.get('mem_session')}`
-      const { status } = await fetch(`${api.url}/ui/api/workspaces/create`, { method: 'POST', body, headers: { cookie } })
+      const { status } = await fetch(`${api.url}/ui/api/workspaces/create`, {
+        method: 'POST',
+        body,
+        headers: { cookie },
+      })
       expect([token, status]).toEqual([token, 403])
     }
     expect((await client.get('/ui/workspaces')).text).not.toContain('never')
     const token = await client.token()
-    const sent = await client.post('/ui/api/workspaces/create', { name: 'once', csrf_token: undefined }, { 'X-CSRF-Token': token })
+    const sent = await client.post(
+      '/ui/api/workspaces/create',
+      { name: 'once', csrf_token: undefined },
+      { 'X-CSRF-Token': token },
+    )
     expect(sent.status).toBe(303)
   })
 
@@ -118,8 +136,13 @@ describe('a server without a key', () => {
   test('memory#152 the token is a cookie of its own, to be sent twice', async () => {
     const client = createClient(api.url)
     const page = await client.get('/ui/')
-    expect(page.headers.getSetCookie().some((line) => /^mem_csrf=.+; Path=\/ui; HttpOnly; SameSite=Lax/.test(line))).toBe(true)
-    const bare = await fetch(`${api.url}/ui/api/workspaces/create`, { method: 'POST', body: new URLSearchParams({ name: 'x' }) })
+    expect(
+      page.headers.getSetCookie().some((line) => /^mem_csrf=.+; Path=\/ui; HttpOnly; SameSite=Lax/.test(line)),
+    ).toBe(true)
+    const bare = await fetch(`${api.url}/ui/api/workspaces/create`, {
+      method: 'POST',
+      body: new URLSearchParams({ name: 'x' }),
+    })
     expect(bare.status).toBe(403)
     expect((await client.post('/ui/api/workspaces/create', { name: 'x' })).status).toBe(303)
   })

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { verifyChain } from '../../src/memory/ledger.ts'
 import { findChain } from '../../src/memory/store/chains.ts'
 import type { RunningServer } from '../support/server.ts'
@@ -44,7 +44,7 @@ const DISKS: Disk[] = [
     },
     fill: () => undefined,
     free: (server) => void execFileSync('mount', ['-o', 'remount,size=100m', data(server)]),
-    remove: (place) => void execFileSync('umount', [data(place)]),
+    remove: (place) => void execFileSync('umount', ['--lazy', data(place)]),
   },
 ]
 
@@ -69,6 +69,10 @@ describe.each(DISKS)('a full disk: $name', (disk) => {
   it.skipIf(!disk.isPossible)('writes fail whole, reads go on, and with room writes do', async () => {
     const place = await createPlace('sqlite')
     disk.prepare?.(place)
+    onTestFinished(async () => {
+      disk.remove?.(place)
+      await place.remove()
+    })
     const server = await place.start()
     const workspace = await createWorkspace(server)
     const path = `/workspaces/${workspace}/memories`
@@ -97,7 +101,5 @@ describe.each(DISKS)('a full disk: $name', (disk) => {
     const count = 'SELECT count(*) AS n FROM memory WHERE forgotten_at IS NULL'
     expect(await stores.get(count)).toEqual({ n: 1 + full.stored.size + after.stored.size })
     await stores.close()
-    disk.remove?.(place)
-    await place.remove()
   })
 })

@@ -1,4 +1,5 @@
-import { createApp } from '../../app.ts'
+import { setFlagsFromString } from 'node:v8'
+import { createApp, type App } from '../../app.ts'
 import { loadConfig } from '../../config/load.ts'
 import { defineCommand } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
@@ -14,13 +15,24 @@ export const serve = defineCommand({
     const flags = { ...input, 'api-key': input['api-key'] ?? settings.apiKey }
     const config = loadConfig({ flags, env: io.env })
     const app = await createApp(config)
-    const url = await app.listen()
+    const url = await listenOrClose(app)
+    setFlagsFromString('--semi-space-growth-factor=2') // main.ts held it down while loading
     io.stdout.write(welcome(url, config.storage.data_dir, config.apiKey !== undefined))
     if (config.server.tls.enabled) process.on('SIGHUP', () => void app.reloadCertificate())
     await stopSignal()
     await app.close()
   },
 })
+
+/** A server that cannot listen must not stay alive for its database connections. */
+async function listenOrClose(app: App): Promise<string> {
+  try {
+    return await app.listen()
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+}
 
 const welcome = (url: string, dataDir: string, keyed: boolean): string => `mem is serving ${url}, data in ${dataDir}
 

@@ -134,7 +134,13 @@ function edited(name: EditName, form: Form, memory: MemoryWithCells): string {
 export async function previewEdit(
   console: Console,
   request: ActionRequest,
-): Promise<{ workspace: Workspace; memory: MemoryWithCells; edit: EditName; after: string; fields: [string, string][] }> {
+): Promise<{
+  workspace: Workspace
+  memory: MemoryWithCells
+  edit: EditName
+  after: string
+  fields: [string, string][]
+}> {
   const { workspace, memory } = await openMemory(console, request)
   const { form } = request
   const edit = EDITS.find((name) => name === form.text('edit'))

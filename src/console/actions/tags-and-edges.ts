@@ -19,6 +19,7 @@ const remove: Action = async (console, request) => {
   const { id: ws } = await openWorkspace(console, request)
   const memory = form.require('memory_id')
   const key = parseWith(tagKeySchema, form.text('key') ?? '')
+  // One form holds the buttons of all tags, so its confirmation can only name the Memory.
   requireConfirm(form, key, memory)
   await removeTag(console.service.mutations, caller, ws, memory, key)
   return { to: paths.memory(ws, memory), note: `Tag ${key} is removed.` }

@@ -48,7 +48,11 @@ const seed: BulkOperation = async (console, request) => {
   const indexes = Array.from({ length: count }, (_, index) => index)
   return (signal) =>
     progress(indexes, signal, async (index) => {
-      const body = parseWith(imprintRequest, { ...fields, content: sampleText(rand, index), tags: { source: 'sample' } })
+      const body = parseWith(imprintRequest, {
+        ...fields,
+        content: sampleText(rand, index),
+        tags: { source: 'sample' },
+      })
       await console.service.imprint.run(callerFor(caller, signal), workspace, body)
       return 'succeeded'
     })

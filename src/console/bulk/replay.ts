@@ -17,7 +17,18 @@ import { removeTag, upsertTag } from '../../memory/tags.ts'
 
 const recordSchema = z.looseObject({ op: z.string() })
 /** What a record tells of the first run, beside its body. */
-const RECORDED = ['op', 'memory_id', 'edge_id', 'source_memory_id', 'key', 'watermark', 'expected_watermark', 'ledger_id', 'agent_id', 'ts']
+const RECORDED = [
+  'op',
+  'memory_id',
+  'edge_id',
+  'source_memory_id',
+  'key',
+  'watermark',
+  'expected_watermark',
+  'ledger_id',
+  'agent_id',
+  'ts',
+]
 
 type Apply = (caller: Caller, record: unknown) => Promise<void>
 

@@ -9,7 +9,7 @@ import { listWorkspaces } from '../../memory/store/workspaces.ts'
 import type { Console } from '../settings.ts'
 import type { Page, PageRequest } from './page.ts'
 
-const PAGE = 100
+const PAGE = 50
 const CHOICES = 200
 
 /** The filter in an address: `agent`, `ops` (comma list), `since`, `until`, `target`, `actor`.

@@ -72,7 +72,10 @@ export const graphReads: Readonly<Record<string, (console: Console, request: Pag
   neighbors: async (console, request) => {
     const workspace = await open(console, request)
     const body = { memory_id: request.query('memory_id') ?? request.query('seed'), ...walkOf(request) }
-    return console.service.graph.neighbors(workspace, parseWith(neighborsRequest, { ...body, k: numberOf(request, 'k') }))
+    return console.service.graph.neighbors(
+      workspace,
+      parseWith(neighborsRequest, { ...body, k: numberOf(request, 'k') }),
+    )
   },
   traverse: async (console, request) => {
     const workspace = await open(console, request)

@@ -15,10 +15,10 @@ const TABS = ['content', 'cells', 'edges', 'history'] as const
 type Tab = (typeof TABS)[number]
 
 /** More than this of a content is shown in a file of its own, so that the page stays small. */
-const SHOWN = 60_000
-const CELLS = 50
+const SHOWN = 25_000
+const CELLS = 20
 const EDGES = 50
-const VERSIONS = 50
+const VERSIONS = 30
 
 /** One Memory, by tab. @throws not_found 404. */
 export async function memoryPage(console: Console, request: PageRequest): Promise<Page> {
@@ -44,7 +44,10 @@ export async function memoryPage(console: Console, request: PageRequest): Promis
 }
 
 /** The whole content as a file. @throws not_found 404. */
-export async function contentFile({ service }: Console, { param }: PageRequest): Promise<{ name: string; content: string }> {
+export async function contentFile(
+  { service }: Console,
+  { param }: PageRequest,
+): Promise<{ name: string; content: string }> {
   const workspace = await service.requireWorkspace(param('ws'))
   const { id, content = '' } = await service.memories.lookup(workspace, param('mem'))
   return { name: `${id}.txt`, content }

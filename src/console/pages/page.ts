@@ -39,7 +39,10 @@ export function sendPage(
   { template, title, data, status = 200 }: Page,
 ): FastifyReply {
   const frame = frameOf(console, request, reply, section, title)
-  return reply.code(status).type('text/html; charset=utf-8').send(render(template, data, frame))
+  return reply
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .send(render(template, data, frame))
 }
 
 export const frameOf = (

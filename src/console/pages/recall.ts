@@ -7,6 +7,10 @@ import type { MemoryService } from '../../memory/service.ts'
 import { toRefusal, type Refusal } from '../errors.ts'
 import { highlight, type Fragment } from '../highlight.ts'
 
+/** Characters of a hit's text that are shown; half of them where the hits are many. */
+const EXCERPT = 600
+const MANY = 30
+
 type Query = (name: string) => string | undefined
 
 /** A hit with the reasons of its place. */
@@ -79,7 +83,7 @@ export function explain(results: readonly RecallHit[], query: string): Explained
   return results.map((hit, index) => ({
     hit,
     rank: index + 1,
-    excerpt: highlight(hit.text, query),
+    excerpt: highlight(hit.text, query, results.length > MANY ? EXCERPT / 2 : EXCERPT),
     why: whyOf(hit, results[index + 1], byVector.get(hit), byKeyword.get(hit)),
     vectorShare: shareOf(hit.vector_score, bestVector),
     keywordShare: shareOf(hit.keyword_score, bestKeyword),

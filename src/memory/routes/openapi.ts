@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { version } from '../../base/version.ts'
 import { pathTemplate } from '../../http/path-template.ts'
 import { healthAnswer, NAMED, readyAnswer } from '../answers.ts'

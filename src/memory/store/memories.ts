@@ -65,7 +65,10 @@ export function findMemory(db: Queryable, workspaceId: string, id: string): Prom
   ])
 }
 
-/** The live ones of these Memories, by id. */
+/**
+ * The live ones of these Memories, by id. The workspace is compared as an expression: else SQLite takes an index on it and
+ * reads the whole workspace, 17 ms at 100,000 Memories against 0.03.
+ */
 export async function findMemories(
   db: Queryable,
   workspaceId: string,
@@ -73,7 +76,7 @@ export async function findMemories(
 ): Promise<Map<string, MemoryRow>> {
   const rows = await db.all<MemoryRow>(
     `SELECT * FROM memory
-      WHERE memory_id IN ${inList(db, '$2')} AND workspace_id = $1 AND forgotten_at IS NULL`,
+      WHERE memory_id IN ${inList(db, '$2')} AND (workspace_id || '') = $1 AND forgotten_at IS NULL`,
     [workspaceId, JSON.stringify(ids)],
   )
   return new Map(rows.map((row) => [row.memory_id, row]))

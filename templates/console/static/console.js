@@ -15,7 +15,8 @@ document.addEventListener('click', async (event) => {
 })
 
 const root = document.documentElement
-const isDark = () => (root.dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark'
+const isDark = () =>
+  (root.dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark'
 
 function toggleTheme() {
   root.dataset.theme = isDark() ? 'light' : 'dark'
@@ -52,20 +53,30 @@ async function run(form) {
   try {
     for (const body of await bodiesOf(form)) {
       const before = { ...sum }
-      const isOver = await follow(form, body, ending.signal, (message) => {
-        if (message.type === 'progress') {
-          sum.done = before.done + message.done
-          sum.failed = before.failed + message.failed
-          view.progress(message, sum)
-        } else if (message.type === 'complete') {
-          for (const name of ['succeeded', 'failed', 'skipped']) sum[name] = before[name] + message[name]
-        }
-      }, view)
+      const isOver = await follow(
+        form,
+        body,
+        ending.signal,
+        (message) => {
+          if (message.type === 'progress') {
+            sum.done = before.done + message.done
+            sum.failed = before.failed + message.failed
+            view.progress(message, sum)
+          } else if (message.type === 'complete') {
+            for (const name of ['succeeded', 'failed', 'skipped']) sum[name] = before[name] + message[name]
+          }
+        },
+        view,
+      )
       if (isOver) return
     }
     view.end(`Done: ${sum.succeeded} succeeded, ${sum.skipped} skipped, ${sum.failed} failed.`)
   } catch (error) {
-    view.end(ending.signal.aborted ? `Cancelled after ${sum.done}. What was done stays.` : `The connection broke: ${error.message}`)
+    view.end(
+      ending.signal.aborted
+        ? `Cancelled after ${sum.done}. What was done stays.`
+        : `The connection broke: ${error.message}`,
+    )
   }
 }
 
@@ -113,11 +124,13 @@ async function bodiesOf(form) {
     size += line.length
   }
   pieces.push(lines.join('\n'))
-  return pieces.filter((piece) => piece.trim() !== '').map((piece) => {
-    const body = new FormData(form)
-    body.set('file', new File([piece], file.name))
-    return body
-  })
+  return pieces
+    .filter((piece) => piece.trim() !== '')
+    .map((piece) => {
+      const body = new FormData(form)
+      body.set('file', new File([piece], file.name))
+      return body
+    })
 }
 
 function viewOf(form) {

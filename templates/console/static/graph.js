@@ -11,9 +11,21 @@ async function draw(canvas) {
   document.querySelector('[data-graph-hint]').hidden = false
   const graph = window.cytoscape({
     container: canvas,
-    elements: [...nodes.map((data) => ({ data, classes: data.type })), ...edges.map((data) => ({ data, classes: data.label }))],
+    elements: [
+      ...nodes.map((data) => ({ data, classes: data.type })),
+      ...edges.map((data) => ({ data, classes: data.label })),
+    ],
     style: look(),
-    layout: { name: 'cose', animate: false, randomize: true, nodeDimensionsIncludeLabels: true, idealEdgeLength: () => 90, nodeRepulsion: () => 9000, padding: 24, componentSpacing: 70 },
+    layout: {
+      name: 'cose',
+      animate: false,
+      randomize: true,
+      nodeDimensionsIncludeLabels: true,
+      idealEdgeLength: () => 90,
+      nodeRepulsion: () => 9000,
+      padding: 24,
+      componentSpacing: 70,
+    },
     minZoom: 0.1,
     maxZoom: 3,
   })
@@ -45,10 +57,43 @@ function look() {
   const [ink, muted, line, accent, seed, auto] = ['ink', 'muted', 'line', 'accent', 'seed', 'auto'].map(colour)
   probe.remove()
   return [
-    { selector: 'node', style: { 'background-color': accent, label: 'data(label)', color: ink, 'font-size': 11, 'text-max-width': 150, 'text-wrap': 'ellipsis', 'text-valign': 'bottom', 'text-margin-y': 4, width: 14, height: 14, 'min-zoomed-font-size': 7 } },
+    {
+      selector: 'node',
+      style: {
+        'background-color': accent,
+        label: 'data(label)',
+        color: ink,
+        'font-size': 11,
+        'text-max-width': 150,
+        'text-wrap': 'ellipsis',
+        'text-valign': 'bottom',
+        'text-margin-y': 4,
+        width: 14,
+        height: 14,
+        'min-zoomed-font-size': 7,
+      },
+    },
     { selector: 'node.seed', style: { 'background-color': seed, width: 22, height: 22, 'font-weight': 600 } },
-    { selector: 'edge', style: { width: 1.2, 'line-color': line, 'target-arrow-color': line, 'target-arrow-shape': 'triangle', 'arrow-scale': 0.7, 'curve-style': 'bezier', label: 'data(label)', 'font-size': 8, color: muted, 'text-rotation': 'autorotate', 'min-zoomed-font-size': 9 } },
-    { selector: 'edge.vector_neighbor', style: { 'line-style': 'dashed', 'line-color': auto, 'target-arrow-color': auto } },
+    {
+      selector: 'edge',
+      style: {
+        width: 1.2,
+        'line-color': line,
+        'target-arrow-color': line,
+        'target-arrow-shape': 'triangle',
+        'arrow-scale': 0.7,
+        'curve-style': 'bezier',
+        label: 'data(label)',
+        'font-size': 8,
+        color: muted,
+        'text-rotation': 'autorotate',
+        'min-zoomed-font-size': 9,
+      },
+    },
+    {
+      selector: 'edge.vector_neighbor',
+      style: { 'line-style': 'dashed', 'line-color': auto, 'target-arrow-color': auto },
+    },
     { selector: '.faint', style: { opacity: 0.15 } },
   ]
 }

@@ -1,0 +1,29 @@
+# docker build -t mem .
+# docker run -p 7777:7777 -v mem:/data -e MEM_API_KEY=$(openssl rand -hex 32) mem
+
+FROM node:24-bookworm AS build
+WORKDIR /app
+# Native code is compiled here, with the compiler of the large image.
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts scripts
+COPY src src
+RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund
+
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production MEM_ADDR=:7777 MEM_DATA_DIR=/data
+RUN install -d -m 700 -o node -g node /data
+COPY --from=build /app/package.json /app/
+COPY --from=build /app/node_modules /app/node_modules
+COPY --from=build /app/dist /app/dist
+COPY bin /app/bin
+COPY migrations /app/migrations
+COPY templates /app/templates
+USER node
+# A mem.yaml in the volume is found here.
+WORKDIR /data
+VOLUME /data
+EXPOSE 7777
+ENTRYPOINT ["node", "/app/bin/mem.js"]
+CMD ["serve"]

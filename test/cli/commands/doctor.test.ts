@@ -1,0 +1,103 @@
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Finding } from '../../../src/cli/checks.ts'
+import { writePair } from '../../../src/config/certificates.ts'
+import { createPair } from '../../../src/config/self-sign.ts'
+import { startMemoryApi } from '../../support/memory-api.ts'
+import { freePort } from '../../support/ports.ts'
+import { runCli } from '../run-cli.ts'
+
+let directory: string
+let addr: string
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'mem-cli-doctor-'))
+  addr = `127.0.0.1:${await freePort()}`
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+/** Findings by what was checked: `state message`, and the exit code. */
+async function doctor(env: Record<string, string> = {}) {
+  const data = { HOME: directory, MEM_DATA_DIR: join(directory, 'data'), MEM_ADDR: addr }
+  const { code, stdout, stderr } = await runCli(['doctor', '-o', 'json'], { env: { ...data, ...env } })
+  const { findings = [] }: { findings?: Finding[] } = stdout === '' ? {} : JSON.parse(stdout)
+  const found = Object.fromEntries(findings.map(({ check, state, message }) => [check, `${state} ${message}`]))
+  return { code, stderr, found, findings }
+}
+
+test('a fresh machine is well, and nothing is made on it', async () => {
+  const { code, found } = await doctor()
+  expect({ code, found }).toEqual({
+    code: 0,
+    found: {
+      configuration: expect.stringMatching(/^warning no API key/),
+      'data directory': expect.stringMatching(/^ok .* GiB free$/),
+      'metadata, vector, graph, ledger': expect.stringMatching(/^ok sqlite .*mem\.db, made at the first start$/),
+      'model hash:default': 'ok gives vectors of 1024 values; lexical: it finds words, not synonyms',
+      server: `ok not running on http://${addr}`,
+    },
+  })
+  expect(existsSync(join(directory, 'data'))).toBe(false)
+})
+
+test('a running server is found ready, with its key', async () => {
+  const env = { MEM_API_KEY: 'k' }
+  const api = await startMemoryApi({ dialect: 'sqlite', dataDir: directory, env })
+  const running = { ...env, MEM_DATA_DIR: directory, MEM_ADDR: new URL(api.url).host }
+  const { code, found } = await doctor(running)
+  expect([code, found['server']]).toEqual([0, `ok ${api.url} is ready`])
+  expect(found['metadata, vector, graph, ledger']).toMatch(/mem\.db answers$/)
+  const wrong = await doctor({ ...running, MEM_API_KEY: 'other' })
+  expect([wrong.code, wrong.found['server']]).toEqual([0, expect.stringContaining('warning')])
+  await api.stop()
+})
+
+test('what does not answer is named, with what to do, and no password', async () => {
+  const { code, stderr, found, findings } = await doctor({
+    MEM_METADATA_DRIVER: 'postgres',
+    MEM_METADATA_DSN: 'postgres://u:secret@127.0.0.1:1/x',
+    MEM_EMBEDDING_MODEL: 'openai:text-embedding-3-small',
+    MEM_LEDGER_DRIVER: 'file',
+  })
+  expect([code, stderr]).toEqual([4, 'error: 3 checks failed\n'])
+  expect(found['metadata']).toMatch(/^failed postgres postgres:\/\/u:\*\*\*@127\.0\.0\.1:1\/x: /)
+  expect(found['ledger']).toContain('not part of this version')
+  expect(found['model openai:text-embedding-3-small']).toContain('OPENAI_API_KEY')
+  expect(findings.filter(({ state, fix }) => state === 'failed' && fix === undefined)).toEqual([])
+  expect(JSON.stringify(findings)).not.toContain('secret')
+})
+
+test('a file that is no database fails', async () => {
+  writeFileSync(join(directory, 'mem.db'), 'this is no database, and long enough to be taken for one'.repeat(20))
+  const { code, found } = await doctor({ MEM_DATA_DIR: directory })
+  expect([code, found['metadata, vector, graph, ledger']]).toEqual([
+    4,
+    expect.stringMatching(/^failed .*not a database/),
+  ])
+})
+
+test('a certificate near its end is told, one past it fails', async () => {
+  const env = { MEM_CONFIG: join(directory, 'mem.yaml'), MEM_API_KEY: 'k' }
+  const start = async (days: number) => {
+    const pair = await createPair({ host: 'localhost', now: Date.now() - days * 86_400_000 })
+    const { certFile, keyFile } = writePair(directory, pair)
+    const tls = { enabled: true, cert_file: certFile, key_file: keyFile }
+    writeFileSync(env.MEM_CONFIG, JSON.stringify({ server: { tls } }))
+    const { code, found } = await doctor(env)
+    return [code, found['certificate']?.split(' ', 1)[0]]
+  }
+  expect(await start(0)).toEqual([0, 'ok'])
+  expect(await start(340)).toEqual([0, 'warning'])
+  expect(await start(366)).toEqual([4, 'failed'])
+})
+
+test.skipIf(process.getuid?.() === 0)('a data directory that cannot be written fails (not as root)', async () => {
+  chmodSync(directory, 0o500)
+  expect((await doctor()).code).toBe(4)
+  chmodSync(directory, 0o700)
+})
+
+test('a configuration that cannot be used is 78', async () => {
+  expect(await doctor({ MEM_ADDR: 'nonsense' })).toMatchObject({ code: 78, findings: [] })
+})

@@ -1,0 +1,186 @@
+import { expect, test } from 'vitest'
+import { describeInBrowser } from './browser.ts'
+
+/** The page and all that it loads, as it travels. */
+const LOADED_BYTES =
+  "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]" +
+  '.reduce((sum, entry) => sum + entry.encodedBodySize, 0)'
+
+describeInBrowser('reading the console in a browser', (at) => {
+  test('every page opens without a complaint, small enough, and has one heading of the first level', async () => {
+    const { page, open, call, workspace, imprint } = at()
+    const ws = await workspace()
+    const [a, b] = [await imprint(ws, 'The lamp is lit at dusk.'), await imprint(ws, 'Rye bread on Sundays.')]
+    await call('POST', `/workspaces/${ws}/memories/${a}/edges`, { target_memory_id: b, edge_type: 'references' })
+    const W = `/workspaces/${ws}`
+    const tabs = ['collections', 'agents', 'bulk', 'settings'].map((tab) => `${W}?tab=${tab}`)
+    const views = ['content', 'cells', 'edges&depth=2', 'history'].map((tab) => `${W}/memories/${a}?tab=${tab}`)
+    const pages = [
+      '/',
+      '/workspaces',
+      W,
+      `${W}?q=lamp`,
+      ...tabs,
+      `${W}/memories`,
+      ...views,
+      `${W}/graph`,
+      '/audit',
+      `/audit?ws=${ws}`,
+      '/settings',
+    ]
+    const sizes = new Map<string, number>()
+    for (const path of pages) {
+      await open(path)
+      expect([path, await page.locator('h1').count()]).toEqual([path, 1])
+      expect([path, await page.locator('main').count()]).toEqual([path, 1])
+      sizes.set(path, await page.evaluate<number>(LOADED_BYTES))
+    }
+    sizes.delete(`${W}/graph`)
+    expect(Math.max(...sizes.values())).toBeLessThan(200_000)
+    const missing = await open('/nope')
+    expect([missing?.status(), await page.getByRole('heading', { level: 1 }).textContent()]).toEqual([404, 'Not found'])
+  })
+
+  test('the graph is drawn, and told as a table', async () => {
+    const { page, open, call, workspace, imprint } = at()
+    const ws = await workspace()
+    const [a, b] = [await imprint(ws, 'first'), await imprint(ws, 'second')]
+    await call('POST', `/workspaces/${ws}/memories/${a}/edges`, { target_memory_id: b, edge_type: 'mentions' })
+    await open(`/workspaces/${ws}/graph`)
+    await page.locator('.canvas canvas').first().waitFor()
+    expect(await page.getByRole('table').getByRole('link').allTextContents()).toEqual(['first', 'second'])
+    await page.getByLabel('Around').fill('mem_nope')
+    const [response] = await Promise.all([
+      page.waitForResponse(/graph\?seed=mem_nope/),
+      page.getByRole('button', { name: 'Show' }).click(),
+    ])
+    expect(response.status()).toBe(404)
+  })
+
+  test('dark mode follows the system, and the toggle wins over it', async () => {
+    const { page } = at()
+    const ground = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor')
+    const light = await ground()
+    await page.emulateMedia({ colorScheme: 'dark' })
+    const dark = await ground()
+    expect(dark).not.toBe(light)
+    await page.getByRole('button', { name: 'Theme' }).click()
+    expect(await ground()).toBe(light)
+    await page.reload()
+    expect(await ground()).toBe(light)
+  })
+
+  test('all can be read without scripts, and an edit can be reviewed and saved', async () => {
+    const { begin, workspace, imprint } = at()
+    const ws = await workspace()
+    const id = await imprint(ws, 'plain words')
+    await begin({ javaScriptEnabled: false })
+    const { page, open } = at()
+    const W = `/workspaces/${ws}`
+    for (const path of [
+      '/',
+      '/workspaces',
+      `${W}?q=words`,
+      `${W}/memories`,
+      `${W}/memories/${id}`,
+      `${W}/memories/${id}?tab=cells`,
+      `${W}/graph`,
+      '/audit',
+      '/settings',
+    ]) {
+      const response = await open(path)
+      expect([path, response?.status()]).toEqual([path, 200])
+    }
+    await open(`${W}?q=words`)
+    expect(await page.locator('.hit').count()).toBe(1)
+    await open(`${W}/memories/${id}`)
+    await page.getByText('Append').click()
+    await page.getByLabel('Text to add at the end').fill(' and more')
+    await page.getByRole('button', { name: 'Review changes' }).click()
+    await page.getByRole('heading', { name: 'Review the changes' }).waitFor()
+    await page.getByRole('button', { name: 'Save this version' }).click()
+    expect(await page.locator('pre.text').textContent()).toBe('plain words and more')
+    await open(`/workspaces/${ws}/memories/mem_nope`)
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Not found')
+  })
+
+  test('the keyboard reaches everything: skip link first, focus is seen, dialogs give it back', async () => {
+    const { page, open } = at()
+    await open('/workspaces')
+    await page.keyboard.press('Tab')
+    const focused = () => page.evaluate<string>('document.activeElement.textContent.trim()')
+    expect(await focused()).toBe('Skip to content')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('New workspace')
+    const outline = await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle')
+    expect(outline).toBe('solid')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Escape')
+    expect(await focused()).toBe('New workspace')
+  })
+
+  test('every field and button has a name for screen readers', async () => {
+    const { page, open, workspace, imprint } = at()
+    const ws = await workspace()
+    const id = await imprint(ws, 'x')
+    const W = `/workspaces/${ws}`
+    for (const path of [
+      '/',
+      '/workspaces',
+      W,
+      `${W}?q=x`,
+      `${W}/memories`,
+      `${W}/memories/${id}`,
+      `${W}/memories/${id}?tab=edges`,
+      `${W}/memories/${id}?tab=history`,
+      `${W}?tab=bulk`,
+      `${W}?tab=agents`,
+      `${W}?tab=settings`,
+      `${W}/graph`,
+      '/audit',
+    ]) {
+      await open(path)
+      const nameless = await page
+        .locator('input:not([type=hidden]), select, textarea:not([hidden]), button, a, meter, progress')
+        .evaluateAll((elements) =>
+          elements
+            .filter((element) => {
+              const labels = 'labels' in element ? Number(Reflect.get(Object(element.labels), 'length') ?? 0) : 0
+              return (
+                labels === 0 &&
+                !element.getAttribute('aria-label') &&
+                !element.textContent?.trim() &&
+                !element.closest('dd')
+              )
+            })
+            .map((element) => element.outerHTML.slice(0, 120)),
+        )
+      expect([path, nameless]).toEqual([path, []])
+    }
+  })
+
+  test('a page of another size keeps everything within its width', async () => {
+    const { page, open, workspace, imprint } = at()
+    const ws = await workspace()
+    const id = await imprint(ws, `${'long '.repeat(200)}${'x'.repeat(500)}`)
+    await page.setViewportSize({ width: 390, height: 800 })
+    const W = `/workspaces/${ws}`
+    for (const path of [
+      '/',
+      '/workspaces',
+      `${W}?q=long`,
+      `${W}/memories`,
+      `${W}/memories/${id}`,
+      `${W}?tab=bulk`,
+      '/audit',
+      '/settings',
+    ]) {
+      await open(path)
+      const over = await page.evaluate<number>(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      )
+      expect([path, over]).toEqual([path, 0])
+    }
+  })
+})
