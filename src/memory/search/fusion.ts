@@ -1,5 +1,6 @@
 import type { CellEntry, MemoryEntry } from './cell-table.ts'
 import { type Surroundings, surroundings, withScoresAround, withTermsAround } from './context.ts'
+import type { KeywordScores } from './keyword-scores.ts'
 import type { LexicalIndex, QueryTerm } from './lexical.ts'
 import { byScore, type Listed } from './memory-list.ts'
 import type { Signal, Signals } from './signals.ts'
@@ -40,7 +41,7 @@ export interface Context {
   lexical: LexicalIndex
   terms: readonly QueryTerm[]
   /** BM25 by slot. */
-  bm25: Float32Array
+  bm25: KeywordScores
   coherence: (stream: MemoryEntry[]) => number
   /** Whether the filter lets a Memory take part. */
   passes: (memory: MemoryEntry) => boolean
@@ -73,15 +74,15 @@ function keywordScores(scene: Surroundings, { lexical, terms, bm25 }: Context): 
   scene.memories.forEach(({ cells }, i) => {
     const slot = bestSlot(cells, bm25)
     slots[i] = slot
-    totals[i] = bm25[slot] ?? 0
+    totals[i] = bm25.at(slot)
   })
   const telling = terms.slice(0, CONTEXT_TERMS)
   return withTermsAround(scene, totals, lexical.shares(telling, slots), telling.length)
 }
 
-function bestSlot(cells: readonly CellEntry[], bm25: Float32Array): number {
+function bestSlot(cells: readonly CellEntry[], bm25: KeywordScores): number {
   let best = cells[0]?.slot ?? 0
-  for (const { slot } of cells) if ((bm25[slot] ?? 0) > (bm25[best] ?? 0)) best = slot
+  for (const { slot } of cells) if (bm25.at(slot) > bm25.at(best)) best = slot
   return best
 }
 

@@ -17,18 +17,16 @@ const LENGTH_OFFSET = 30
 /** Words of each Cell that likeness looks at. */
 const COMPARED = 64
 
-/** A term by number, and the most it can add to a score. */
+/** A term by number, the Cells it is in, and the most it can add to a score. */
 export interface QueryTerm {
   number: number
+  postings: number
   most: number
 }
 
 /**
  * The words of a workspace's Cells by slot, and BM25 over them. Statistics are exact after every removal, because each Cell
  * keeps the list of its terms: 8 bytes a distinct word of a Cell in all. Holds 16,777,216 slots and as many terms.
- *
- * A query adds up all postings of its terms into one array of scores: 12 words over 100,000 Cells take 3 ms, over 1,000,000
- * 28 ms. Skipping (MaxScore) could save part of that, but then no score would be at hand for counting and for neighbours.
  */
 export class LexicalIndex {
   readonly #numbers = new Map<string, number>()
@@ -95,14 +93,14 @@ export class LexicalIndex {
     return [...counts]
       .flatMap(([term, count]) => {
         const number = this.#numbers.get(term)
-        return number === undefined ? [] : { number, most: count * this.idf(term) * (K1 + 1) }
+        if (number === undefined) return []
+        return { number, postings: this.#frequencies[number] ?? 0, most: count * this.idf(term) * (K1 + 1) }
       })
       .sort((a, b) => b.most - a.most)
   }
 
-  /** BM25 of every slot; 0 = none of the terms is in it. */
-  scores(query: readonly QueryTerm[]): Float32Array {
-    const scores = new Float32Array(this.#lengths.length)
+  /** Adds what these terms give to the BM25 of every slot, of which it reads all postings. */
+  addScores(query: readonly QueryTerm[], scores: Float32Array = new Float32Array(this.#lengths.length)): Float32Array {
     const { base, slope } = this.#norm()
     const lengths = this.#lengths
     for (const { number, most } of query) {
@@ -116,6 +114,24 @@ export class LexicalIndex {
       }
     }
     return scores
+  }
+
+  /** BM25 of a slot, from its own list of terms. */
+  scorer(query: readonly QueryTerm[]): (slot: number) => number {
+    const { base, slope } = this.#norm()
+    const most = new Float32Array(query.length === 0 ? 0 : this.#terms.length)
+    for (const term of query) most[term.number] = term.most
+    return (slot) => {
+      const norm = base + slope * (this.#lengths[slot] ?? 0)
+      let score = 0
+      for (const entry of this.#entries(slot)) {
+        const weight = most[entry >>> COUNT_BITS] ?? 0
+        if (weight === 0) continue
+        const count = entry & COUNT_MASK
+        score += (weight * count) / (count + norm)
+      }
+      return score
+    }
   }
 
   /** What each term adds to the BM25 of each of these slots: a row of terms a slot. */

@@ -1,6 +1,7 @@
 import type { CellTable } from './cell-table.ts'
 import type { VectorCodes } from './codes.ts'
-import { type Listed, listByScores, listed } from './memory-list.ts'
+import type { KeywordScores } from './keyword-scores.ts'
+import { type Listed, listed } from './memory-list.ts'
 
 /** What one way of searching says: a list of the best Memories, and the score of any Cell. */
 export interface Signal {
@@ -17,20 +18,11 @@ export interface Signals {
   fusionWeight: number
 }
 
-/** BM25 scores by slot as a signal. */
-export function keywordSignal(
-  table: CellTable,
-  scores: Float32Array,
-  mask: Uint8Array | undefined,
-  depth: number,
-): Signal {
-  const list = listByScores(table, scores, mask, depth)
-  const scoreAt = (slot: number): number => scores[slot] ?? 0
-  return {
-    list,
-    scoresAt: (slots) => Float32Array.from(slots, (slot) => (scoreAt(slot) > 0 ? scoreAt(slot) : -Infinity)),
-  }
-}
+/** BM25 as a signal. */
+export const keywordSignal = (scores: KeywordScores): Signal => ({
+  list: scores.list,
+  scoresAt: (slots) => Float32Array.from(slots, (slot) => scores.at(slot) || -Infinity),
+})
 
 /** Gives the vectors of Cells; absent where a Cell has none. */
 export type Rescore = (cellNos: readonly number[]) => Promise<ReadonlyMap<number, Float32Array>>

@@ -4,6 +4,7 @@ import { type CellEntry, CellTable } from './cell-table.ts'
 import { VectorCodes } from './codes.ts'
 import { Coherence } from './coherence.ts'
 import { fuseWeighted, fuseWithContext, type Fused } from './fusion.ts'
+import { KeywordScores } from './keyword-scores.ts'
 import { LexicalIndex, type QueryTerm } from './lexical.ts'
 import { hitsOf } from './hits.ts'
 import { speakersAskedFor } from './speakers.ts'
@@ -55,8 +56,8 @@ export class WorkspaceIndex {
     const mask = this.#table.mask(query.filter)
     const depth = Math.max(DEPTH, DEPTH_PER_HIT * query.k)
     const terms = query.mode === 'vector' ? [] : this.#lexical.query(queryTerms(query.text))
-    const bm25 = this.#lexical.scores(terms)
-    const keyword = keywordSignal(this.#table, bm25, mask, depth)
+    const bm25 = new KeywordScores(this.#lexical, this.#table, terms, { mask, depth })
+    const keyword = keywordSignal(bm25)
     const vector = query.mode === 'keyword' ? NOTHING : await this.#vectorSignal(query, mask, depth)
     const signals = { keyword, vector, fusionWeight: query.fusionWeight }
     const ranked = this.#rank(query, signals, { terms, bm25, mask }).slice(0, query.k)
@@ -69,7 +70,7 @@ export class WorkspaceIndex {
   #rank(
     { mode, text, weights }: SearchQuery,
     signals: Signals,
-    { terms, bm25, mask }: { terms: QueryTerm[]; bm25: Float32Array; mask: Uint8Array | undefined },
+    { terms, bm25, mask }: { terms: QueryTerm[]; bm25: KeywordScores; mask: Uint8Array | undefined },
   ): readonly Fused[] {
     if (mode === 'keyword') return signals.keyword.list
     if (mode === 'vector') return signals.vector.list
@@ -119,12 +120,12 @@ export class WorkspaceIndex {
   }
 
   /** Cells that got a score of either kind. */
-  #scanned(bm25: Float32Array, vector: Signal, mask: Uint8Array | undefined): number {
+  #scanned(bm25: KeywordScores, vector: Signal, mask: Uint8Array | undefined): number {
     const withVectors = vector.list.length > 0
     let scanned = 0
     for (let slot = 0; slot < this.#table.slots; slot++) {
       if (mask && mask[slot] !== 1) continue
-      if ((bm25[slot] ?? 0) > 0 || (withVectors && this.#embedded[slot] === 1)) scanned++
+      if (bm25.has(slot) || (withVectors && this.#embedded[slot] === 1)) scanned++
     }
     return scanned
   }

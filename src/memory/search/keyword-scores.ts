@@ -1,0 +1,66 @@
+import type { CellTable } from './cell-table.ts'
+import type { LexicalIndex, QueryTerm } from './lexical.ts'
+import { type Listed, listByScores } from './memory-list.ts'
+
+/** From so many Cells on, words that more than this share of them have are read only where they can matter. */
+const PRUNED_FROM = 10_000
+const COMMON_SHARE = 0.1
+
+/**
+ * BM25 of a query's terms. Of a large index not every posting is read: the telling terms choose the Cells, and the common
+ * ones are added, from a Cell's own list of terms, only to those that they can still bring into the list (MaxScore: Turtle
+ * and Flood 1995). The list is the same as if all were read, and so is every score that is asked for.
+ */
+export class KeywordScores {
+  /** The best Memories, `depth` of them at most. */
+  readonly list: Listed[]
+  readonly #scores: Float32Array
+  /** By slot: 1 where the common terms are in; undefined when they are in everywhere. */
+  readonly #complete: Uint8Array | undefined
+  readonly #scoreOf: (slot: number) => number
+
+  /** @param common terms with more postings than this are common */
+  constructor(
+    lexical: LexicalIndex,
+    table: CellTable,
+    terms: readonly QueryTerm[],
+    { mask, depth }: { mask: Uint8Array | undefined; depth: number },
+    common = lexical.size < PRUNED_FROM ? Infinity : COMMON_SHARE * lexical.size,
+  ) {
+    this.#scoreOf = lexical.scorer(terms)
+    const telling = terms.filter(({ postings }) => postings <= common)
+    const rest = terms.filter(({ postings }) => postings > common)
+    this.#scores = lexical.addScores(telling)
+    const list = listByScores(table, this.#scores, mask, depth)
+    if (rest.length === 0) {
+      this.list = list
+      return
+    }
+    const gain = rest.reduce((sum, { most }) => sum + most, 0)
+    const last = list.length === depth ? (list.at(-1)?.score ?? 0) : 0
+    if (last > gain) {
+      this.#complete = new Uint8Array(this.#scores.length)
+      for (let slot = 0; slot < table.slots; slot++) {
+        const score = this.#scores[slot] ?? 0
+        if (score > 0 && score + gain >= last) this.at(slot)
+      }
+    } else {
+      lexical.addScores(rest, this.#scores)
+    }
+    this.list = listByScores(table, this.#scores, mask, depth)
+  }
+
+  /** BM25 of a Cell; 0 = none of the terms is in it. */
+  at(slot: number): number {
+    if (this.#complete?.[slot] === 0) {
+      this.#scores[slot] = this.#scoreOf(slot)
+      this.#complete[slot] = 1
+    }
+    return this.#scores[slot] ?? 0
+  }
+
+  /** Whether the Cell was scored. */
+  has(slot: number): boolean {
+    return (this.#scores[slot] ?? 0) > 0
+  }
+}
