@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { run } from './actions/action.ts'
-import { memoryActions, previewEdit } from './actions/memories.ts'
+import { editActions, previewEdit } from './actions/edits.ts'
+import { imprintActions } from './actions/imprint.ts'
 import { tagAndEdgeActions } from './actions/tags-and-edges.ts'
 import { workspaceActions } from './actions/workspaces.ts'
 import { activity } from './activity.ts'
@@ -69,7 +70,7 @@ const sections = { home: 'home', workspaces: 'workspaces', audit: 'audit', setti
 
 /** What an operator does, and the pieces of pages that are asked for on their own. */
 export function mountActions(app: FastifyInstance, console: Console): void {
-  const actions = { ...workspaceActions, ...memoryActions, ...tagAndEdgeActions }
+  const actions = { ...workspaceActions, ...imprintActions, ...editActions, ...tagAndEdgeActions }
   for (const [name, action] of Object.entries(actions)) app.post(`/api/${name}`, run(console, action))
   for (const [name, read] of Object.entries(graphReads)) {
     app.get(`/api/graph/${name}`, async (request, reply) => {

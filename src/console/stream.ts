@@ -35,8 +35,4 @@ export function createStreams(): Streams {
 export const EVENT_STREAM = { 'Content-Type': 'text/event-stream; charset=utf-8' }
 
 /** One event; its text may have several lines. */
-export const event = (data: string, name?: string): string =>
-  `${name === undefined ? '' : `event: ${name}\n`}${data
-    .split('\n')
-    .map((line) => `data: ${line}\n`)
-    .join('')}\n`
+export const event = (data: string): string => `${data.replace(/^/gm, 'data: ')}\n\n`

@@ -1,7 +1,15 @@
 import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import http from 'node:http'
+import https from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adjustableClock, startMemoryApi, type MemoryApi } from '../support/memory-api.ts'
+import { writePair } from '../../src/config/certificates.ts'
 import { Sessions } from '../../src/console/session.ts'
+import { PAIRS } from '../config/pairs.ts'
 import { createClient, signIn } from './console-client.ts'
 
 const KEY = 'key-for-tests'
@@ -120,6 +128,26 @@ describe('a server with a key', () => {
   })
 })
 
+test('memory#151 under TLS the cookie is Secure', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'mem-test-console-'))
+  const { certFile, keyFile } = writePair(directory, PAIRS.a)
+  const tls = { enabled: true, cert_file: certFile, key_file: keyFile }
+  const api = await startMemoryApi({
+    dialect: 'sqlite',
+    env: { MEM_API_KEY: KEY },
+    file: JSON.stringify({ server: { tls } }),
+  })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const sent = https.request(`${api.url}/ui/login`, { method: 'POST', headers, rejectUnauthorized: false })
+  sent.end(new URLSearchParams({ api_key: KEY }).toString())
+  const [answer] = await once(sent, 'response')
+  answer.resume()
+  expect(answer.statusCode).toBe(303)
+  expect(answer.headers['set-cookie'][0]).toContain('Secure')
+  await api.stop()
+  rmSync(directory, { recursive: true })
+})
+
 describe('a server without a key', () => {
   let api: MemoryApi
   beforeAll(async () => {
@@ -151,13 +179,9 @@ describe('a server without a key', () => {
     const { port } = new URL(api.url)
     const client = createClient(`http://localhost:${port}`)
     expect((await client.get('/ui/')).status).toBe(200)
-    const { request } = await import('node:http')
-    const status = await new Promise((resolve) => {
-      request({ port, host: '127.0.0.1', path: '/ui/', headers: { host: 'evil.example' } }, (answer) => {
-        resolve(answer.statusCode)
-        answer.resume()
-      }).end()
-    })
-    expect(status).toBe(401)
+    const sent = http.request({ port, host: '127.0.0.1', path: '/ui/', headers: { host: 'evil.example' } }).end()
+    const [answer] = await once(sent, 'response')
+    answer.resume()
+    expect(answer.statusCode).toBe(401)
   })
 })

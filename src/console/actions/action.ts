@@ -31,11 +31,14 @@ export const run =
     return reply.redirect(to, 303)
   }
 
-/** The workspace that the form names, with the console admitted to write in it. @throws not_found 404. */
+/** The workspace that the form names. @throws invalid_input 400, not_found 404. */
+export async function workspaceOf({ service }: Console, form: Form): Promise<Workspace> {
+  return service.requireWorkspace(form.text('workspace_id') ?? form.text('ws') ?? form.require('workspace_id'))
+}
+
+/** The same, with the console admitted to write in it. */
 export async function openWorkspace(console: Console, { form, caller }: ActionRequest): Promise<Workspace> {
-  const id = form.text('workspace_id') ?? form.text('ws')
-  if (id === undefined) throw invalidInput('workspace_id is required', 'workspace_id')
-  const workspace = await console.service.requireWorkspace(id)
+  const workspace = await workspaceOf(console, form)
   await admitConsole(console, caller, workspace.id)
   return workspace
 }
@@ -47,3 +50,6 @@ export function requireConfirm(form: Form, ...ids: string[]): void {
     throw invalidInput(`confirm must be ${ids[0]}: nothing was changed`, 'confirm')
   }
 }
+
+/** `1 Cell`, `2 Cells`. */
+export const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`

@@ -5,7 +5,7 @@ import { findCollection } from '../../memory/store/collections.ts'
 import type { PageRequest } from '../pages/page.ts'
 import type { Console } from '../settings.ts'
 
-const BATCH = 50
+const BATCH = 20
 
 export interface Dump {
   headers: Record<string, string>

@@ -45,7 +45,7 @@ export function sendPage(
     .send(render(template, data, frame))
 }
 
-export const frameOf = (
+const frameOf = (
   console: Console,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -62,16 +62,14 @@ export const frameOf = (
 
 export const pageRequest = (request: FastifyRequest): PageRequest => ({
   param: (name) => valueOf(request.params, name) ?? '',
-  query: (name) => queryOf(request, name),
+  query: (name) => {
+    const value = valueOf(request.query, name)?.trim()
+    return value === '' ? undefined : value
+  },
   request,
 })
 
 /** @throws invalid_input 400 when it is given more than once. */
-export function queryOf(request: FastifyRequest, name: string): string | undefined {
-  const value = valueOf(request.query, name)?.trim()
-  return value === '' ? undefined : value
-}
-
 function valueOf(source: unknown, name: string): string | undefined {
   if (typeof source !== 'object' || source === null) return undefined
   const value: unknown = Reflect.get(source, name)

@@ -88,21 +88,22 @@ async function follow(form, body, signal, tell, view) {
     return true
   }
   let rest = ''
-  let isOver = false
+  let last = ''
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   for (;;) {
     const { done, value } = await reader.read()
-    if (done) return isOver
+    if (done) break
     const events = (rest + value).split('\n\n')
     rest = events.pop()
     for (const event of events) {
       const message = JSON.parse(event.replace(/^data: /, ''))
-      if (message.type === 'error') {
-        view.end(message.message)
-        isOver = true
-      } else tell(message)
+      last = message.type
+      if (last === 'error') view.end(message.message)
+      else tell(message)
     }
   }
+  if (last === 'progress') throw new Error('the server ended it early')
+  return last === 'error'
 }
 
 async function bodiesOf(form) {

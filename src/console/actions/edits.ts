@@ -2,84 +2,12 @@ import { MemoryError, invalidInput } from '../../memory/errors.ts'
 import type { MemoryWithCells, Workspace } from '../../memory/model.ts'
 import { applyPatch } from '../../memory/patch.ts'
 import { parseWith } from '../../memory/routes/route.ts'
-import { appendRequest, imprintRequest, patchRequest, updateRequest, type PatchRequest } from '../../memory/requests.ts'
+import { appendRequest, patchRequest, updateRequest, type PatchRequest } from '../../memory/requests.ts'
 import type { Form } from '../form.ts'
 import { paths } from '../format.ts'
 import type { Console } from '../settings.ts'
-import { openWorkspace, requireConfirm, type Action, type ActionRequest } from './action.ts'
-
-const imprint: Action = async (console, request) => {
-  const workspace = await openWorkspace(console, request)
-  const body = parseWith(imprintRequest, { ...imprintFields(request.form), content: request.form.lines('content') })
-  const { memory_id, cells_created } = await console.service.imprint.run(request.caller, workspace, body)
-  return { to: paths.memory(workspace.id, memory_id), note: `Imprinted, in ${count(cells_created, 'Cell')}.` }
-}
-
-const UPLOAD_NAME = /\.(?:txt|md)$/i
-
-/** Each file becomes a Memory with the tag `source_filename`; all are read before the first is written. */
-const upload: Action = async (console, request) => {
-  const { form, caller } = request
-  const workspace = await openWorkspace(console, request)
-  const files = form.uploads('file')
-  if (files.length === 0) throw invalidInput('choose a file: .txt or .md', 'file')
-  const fields = imprintFields(form)
-  const bodies = files.map(({ name, bytes }) => {
-    if (!UPLOAD_NAME.test(name)) throw invalidInput(`${name} is neither .txt nor .md`, 'file')
-    return parseWith(imprintRequest, {
-      ...fields,
-      content: utf8(name, bytes),
-      tags: { ...fields.tags, source_filename: name },
-    })
-  })
-  const made: string[] = []
-  for (const body of bodies) made.push((await console.service.imprint.run(caller, workspace, body)).memory_id)
-  const [only] = made
-  const to = made.length === 1 && only ? paths.memory(workspace.id, only) : paths.memories(workspace.id)
-  return { to, note: `${count(made.length, 'file')} uploaded.` }
-}
-
-function utf8(name: string, bytes: Buffer): string {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    if (!text.includes('\0')) return text
-  } catch {
-    // Said below.
-  }
-  throw invalidInput(`${name} is not UTF-8 text`, 'file')
-}
-
-interface ImprintFields {
-  collection_id: string | undefined
-  chunker_id: string | undefined
-  chunker_config: Record<string, unknown> | undefined
-  tags: Record<string, unknown> | undefined
-  auto_link: false | undefined
-}
-
-const imprintFields = (form: Form): ImprintFields => ({
-  collection_id: form.text('collection_id'),
-  chunker_id: form.text('chunker_id'),
-  chunker_config: form.object('chunker_config'),
-  tags: tagsOf(form),
-  auto_link: form.text('auto_link') === 'false' ? false : undefined,
-})
-
-/** A JSON object, or lines of `key=value`. */
-function tagsOf(form: Form): Record<string, unknown> | undefined {
-  const text = form.text('tags')
-  if (text === undefined || text.startsWith('{')) return form.object('tags')
-  const lines = text.split('\n').map((line) => line.trim())
-  return Object.fromEntries(
-    lines
-      .filter((line) => line !== '')
-      .map((line) => {
-        const at = line.indexOf('=')
-        if (at < 1) throw invalidInput('tags must be lines of key=value', 'tags')
-        return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
-      }),
-  )
-}
+import { count, openWorkspace, requireConfirm, workspaceOf, type Action, type ActionRequest } from './action.ts'
+import { tagsOf } from './imprint.ts'
 
 /** The Memory that the form names, with its workspace. @throws not_found 404. */
 async function openMemory(
@@ -141,8 +69,9 @@ export async function previewEdit(
   after: string
   fields: [string, string][]
 }> {
-  const { workspace, memory } = await openMemory(console, request)
   const { form } = request
+  const workspace = await workspaceOf(console, form)
+  const memory = await console.service.memories.lookup(workspace, form.require('memory_id'))
   const edit = EDITS.find((name) => name === form.text('edit'))
   if (!edit) throw invalidInput(`edit must be one of ${EDITS.join(', ')}`, 'edit')
   requireHead(form, memory)
@@ -217,11 +146,8 @@ const forget: Action = async (console, request) => {
 
 const saved = ({ id: ws }: Workspace, { id }: MemoryWithCells, note: string) => ({ to: paths.memory(ws, id), note })
 
-const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
-
-export const memoryActions: Readonly<Record<string, Action>> = {
-  'memories/imprint': imprint,
-  'memories/upload': upload,
+/** What changes a Memory, or ends it. */
+export const editActions: Readonly<Record<string, Action>> = {
   'memories/update': update,
   'memories/patch': patch,
   'memories/append': append,
