@@ -24,6 +24,8 @@ export interface Argument {
   readonly help: string
   readonly choices?: readonly string[]
   readonly optional?: true
+  /** One or more of them; only the last argument. */
+  readonly many?: true
 }
 
 export interface Flag {
@@ -57,7 +59,9 @@ type Value<F extends Flag> = F extends { value: string }
   : boolean | undefined
 
 type Input<A extends Arguments, F extends Flags> = {
-  [K in keyof A]: Text<A[K]> | (A[K] extends { optional: true } ? undefined : never)
+  [K in keyof A]: A[K] extends { many: true }
+    ? readonly string[]
+    : Text<A[K]> | (A[K] extends { optional: true } ? undefined : never)
 } & { [K in keyof F]: Value<F[K]> }
 
 export type InputValue = string | number | boolean | readonly string[] | undefined

@@ -1,5 +1,4 @@
-import { setFlagsFromString } from 'node:v8'
-import { runProgram } from './program.ts'
+import { runQuick } from './quick.ts'
 
 // A reader that went away (`mem list | head -1`) is no failure.
 for (const stream of [process.stdout, process.stderr]) {
@@ -9,7 +8,5 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-// What loading leaves behind must not make the young generation grow: an idle server takes 10 MB less. A busy one gets
-// its growth back (commands/serve.ts).
-setFlagsFromString('--semi-space-growth-factor=1')
-process.exitCode = await runProgram(process.argv.slice(2), process)
+const words = process.argv.slice(2)
+process.exitCode = (await runQuick(words, process)) ?? (await (await import('./program.ts')).runProgram(words, process))

@@ -108,8 +108,9 @@ function takeGlobalFlags(parser: Parser, run: Run, own: Flags): void {
 
 function declareCommand(parser: Parser, run: Run, command: Command): void {
   const { args = {}, flags = {}, notes, examples } = command
-  for (const [name, { help, choices, optional }] of Object.entries(args)) {
-    const argument = new Argument(optional ? `[${name}]` : `<${name}>`, help)
+  for (const [name, { help, choices, optional, many }] of Object.entries(args)) {
+    const form = many ? `${name}...` : name
+    const argument = new Argument(optional ? `[${form}]` : `<${form}>`, help)
     parser.addArgument(choices ? argument.choices(choices) : argument)
   }
   declareFlags(parser, flags)
@@ -118,7 +119,9 @@ function declareCommand(parser: Parser, run: Run, command: Command): void {
   parser.addHelpText('after', `  (and those of 'mem --help', anywhere)\n\nExamples:\n${lines.join('\n')}`)
   parser.action(async () => {
     run.settings = resolveSettings(readGlobalFlags(parser, run), run.io)
-    const values = Object.fromEntries(Object.keys(args).map((name, i) => [name, parser.args[i]]))
+    const values = Object.fromEntries(
+      Object.entries(args).map(([name, { many }], i) => [name, many ? parser.args.slice(i) : parser.args[i]]),
+    )
     const context = { io: run.io, settings: run.settings, output: new Output(run.io, run.settings) }
     await command.run(context, { ...values, ...readFlags(parser, flags) })
   })

@@ -1,7 +1,9 @@
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 
 /**
- * A module of its own, to be loaded only where YAML is printed: bundled, `await import('yaml')` itself would have no
- * named exports, because that package is CommonJS.
+ * A module of its own, to be loaded only where YAML is printed or read: bundled, `await import('yaml')` itself would have
+ * no named exports, because that package is CommonJS.
  */
 export const toYaml = (value: unknown): string => stringify(value, { aliasDuplicateObjects: false })
+
+export const fromYaml = (text: string): unknown => parse(text)

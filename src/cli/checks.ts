@@ -1,0 +1,137 @@
+import { X509Certificate } from 'node:crypto'
+import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { addressOf, embedderSettings } from '../app.ts'
+import { systemClock } from '../base/clock.ts'
+import { errorText } from '../base/errors.ts'
+import { MemoryNetworkError } from '../client/errors.ts'
+import { MemoryClient } from '../client/memory-client.ts'
+import { parseAddress } from '../config/address.ts'
+import { maskPassword, type Store } from '../config/dsn.ts'
+import type { Config } from '../config/load.ts'
+import { openDatabase } from '../database/open.ts'
+import { createEmbedder } from '../memory/embedder/registry.ts'
+
+/** What `mem doctor` found out about one thing. */
+export interface Finding {
+  check: string
+  state: 'ok' | 'warning' | 'failed'
+  message: string
+  /** What to do about it. */
+  fix?: string
+}
+
+type Found = Omit<Finding, 'check'>
+
+const ok = (message: string): Found => ({ state: 'ok', message })
+const warning = (message: string, fix: string): Found => ({ state: 'warning', message, fix })
+const failed = (message: string, fix: string): Found => ({ state: 'failed', message, fix })
+
+const ROOM_BYTES = 1024 ** 3
+const CERTIFICATE_MS = 30 * 86_400_000
+
+/** Tries all that the server will need, without making or changing anything. */
+export async function examine(config: Config): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const check = async (name: string, work: () => Found | Promise<Found>): Promise<void> => {
+    findings.push({ check: name, ...(await work()) })
+  }
+  await check('data directory', () => checkDataDir(config))
+  for (const [name, store] of distinctStores(config)) await check(name, () => checkStore(config, store))
+  await check(`model ${config.embedding.model}`, () => checkModel(config))
+  if (config.server.tls.enabled) await check('certificate', () => checkCertificate(config))
+  await check('server', () => checkServer(config))
+  return findings
+}
+
+function checkDataDir({ storage: { data_dir } }: Config): Found {
+  const directory = nearest(resolve(data_dir))
+  try {
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    return failed(errorText(error), `Give this user the right to write ${directory}, or choose another --data-dir.`)
+  }
+  const { bavail, bsize } = statfsSync(directory)
+  const free = `${((bavail * bsize) / 1024 ** 3).toFixed(1)} GiB free`
+  if (bavail * bsize < ROOM_BYTES)
+    return warning(`${data_dir}: ${free}`, 'Make room: writes fail when the disk is full.')
+  return ok(`${data_dir}, ${free}`)
+}
+
+/** The path, or of what is not there yet the directory that it will be made in. */
+const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)))
+
+/** Stores by what they hold; those in one database together. */
+function distinctStores({ stores }: Config): [name: string, store: Store<string>][] {
+  const byDsn = new Map<string, { seams: string[]; store: Store<string> }>()
+  for (const [seam, store] of Object.entries(stores)) {
+    if (store) byDsn.set(store.dsn, { store, seams: [...(byDsn.get(store.dsn)?.seams ?? []), seam] })
+  }
+  return [...byDsn.values()].map(({ seams, store }) => [seams.join(', '), store])
+}
+
+async function checkStore(config: Config, store: Store<string>): Promise<Found> {
+  const place = `${store.driver} ${maskPassword(store.dsn)}`
+  if (store.driver !== 'sqlite' && store.driver !== 'postgres') {
+    return failed(`${place}: not part of this version`, 'Choose another driver in section storage of mem.yaml.')
+  }
+  if (store.driver === 'sqlite' && !existsSync(store.dsn)) return ok(`${place}, made at the first start`)
+  try {
+    const database = openDatabase({ ...addressOf(config, store), readonly: true })
+    try {
+      await database.ping()
+    } finally {
+      await database.close()
+    }
+    return ok(`${place} answers`)
+  } catch (error) {
+    const fix =
+      store.driver === 'sqlite'
+        ? 'Is it a SQLite file that this user may read and write? `mem backup restore` brings a copy back.'
+        : 'Is PostgreSQL running there, and does the DSN name user, password and database?'
+    return failed(`${place}: ${maskPassword(errorText(error))}`, fix)
+  }
+}
+
+async function checkModel(config: Config): Promise<Found> {
+  const { model, timeout } = config.embedding
+  try {
+    const embedder = createEmbedder(model, embedderSettings(config))
+    const [vector] = await embedder.embed(['mem doctor'], 'document', AbortSignal.timeout(timeout))
+    const remark = embedder.quality === 'fallback' ? '; lexical: it finds words, not synonyms' : ''
+    return ok(`gives vectors of ${vector?.length} values${remark}`)
+  } catch (error) {
+    return failed(
+      errorText(error),
+      'Check embedding.model, its key and its URL; until then recall finds by keyword only.',
+    )
+  }
+}
+
+function checkCertificate({ server: { tls }, storage }: Config): Found {
+  const file = tls.cert_file ?? resolve(storage.data_dir, 'tls/server.crt')
+  if (!existsSync(file)) return ok(`${file}, made at the first start`)
+  const { validTo } = new X509Certificate(readFileSync(file))
+  const left = Date.parse(validTo) - systemClock.now()
+  const message = `${file} ends ${validTo}`
+  if (left < 0) return failed(message, 'Renew it (`mem init-cert`) and send the server SIGHUP.')
+  return left < CERTIFICATE_MS ? warning(message, 'Renew it and send the server SIGHUP.') : ok(message)
+}
+
+async function checkServer(config: Config): Promise<Found> {
+  const { addr, tls } = config.server
+  const { host = '', port = 7777 } = parseAddress(addr) ?? {}
+  const name = host === '' || host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  const url = `${tls.enabled ? 'https' : 'http'}://${name.includes(':') ? `[${name}]` : name}:${port}`
+  try {
+    const { ok: isReady, adapter } = await new MemoryClient(url, config.apiKey, { timeoutMs: 3000 }).ready()
+    if (isReady) return ok(`${url} is ready`)
+    return failed(`${url} is degraded: ${JSON.stringify(adapter)}`, "See the stores above, and the server's log.")
+  } catch (error) {
+    if (error instanceof MemoryNetworkError && error.code === 'ECONNREFUSED') return ok(`not running on ${url}`)
+    return warning(
+      `${url}: ${errorText(error)}`,
+      'Does another program have this port, or a server with another key or certificate?',
+    )
+  }
+}

@@ -1,0 +1,87 @@
+import { createMemory } from '../../app.ts'
+import { systemClock, toTimestamp } from '../../base/clock.ts'
+import { version } from '../../base/version.ts'
+import type { Stores } from '../../config/dsn.ts'
+import { loadConfig, type Config } from '../../config/load.ts'
+import { BackupError, createBackup, restoreBackup, verifyBackup, type StoreFile } from '../../database/backup.ts'
+import { dropLeases } from '../../memory/store/outbox.ts'
+import { defineCommand } from '../command.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
+import { requireDatabase } from '../stores.ts'
+
+const FLAGS = { ...CONFIG_FLAG, ...DATA_DIR_FLAG } as const
+const SEAMS = ['metadata', 'vector', 'graph', 'ledger', 'content'] as const satisfies readonly (keyof Stores)[]
+
+export const create = defineCommand({
+  args: { dir: { help: 'New or empty directory' } },
+  flags: FLAGS,
+  notes:
+    'Copies the SQLite files of one moment, beside a running server or without one. The configuration, keys and ' +
+    'certificates are not in it.',
+  examples: ['backup create /backups/$(date +%F)', 'backup create ./copy --data-dir /var/lib/mem'],
+  async run({ io, output }, { dir, ...flags }) {
+    const config = loadConfig({ flags, env: io.env })
+    requireDatabase(config)
+    const files = storeFiles(config)
+    const facts = { version, created_at: toTimestamp(systemClock.now()) }
+    const manifest = await refused(createBackup(files, dir, facts))
+    await output.answer(manifest, () => manifest.files.map(({ name, bytes }) => [name, `${bytes} bytes`]))
+  },
+})
+
+export const restore = defineCommand({
+  args: { dir: { help: 'Directory that `mem backup create` wrote' } },
+  flags: FLAGS,
+  notes: 'Checks the backup, then puts its files where the configuration wants them. Overwrites nothing.',
+  examples: ['backup restore /backups/2026-01-02', 'backup restore ./copy --data-dir /var/lib/mem'],
+  async run({ io, output }, { dir, ...flags }) {
+    const config = loadConfig({ flags, env: io.env })
+    const files = storeFiles(config)
+    const manifest = await refused(verifyBackup(dir))
+    const pathOf = (store: string): string | undefined => files.find(({ stores }) => stores.includes(store))?.path
+    const paths = await refused(restoreBackup(dir, manifest, pathOf))
+    await settle(config)
+    await output.answer({ restored: paths, created_at: manifest.created_at }, () => paths.map((path) => [path]))
+  },
+})
+
+/** The SQLite files of the stores, that of metadata first. */
+function storeFiles({ stores }: Config): [StoreFile, ...StoreFile[]] {
+  const [first, ...others] = SEAMS.flatMap((seam) => {
+    const store = stores[seam]
+    if (store === undefined) return []
+    if (store.driver === 'sqlite') return [{ seam, path: store.dsn }]
+    throw new CliError(
+      EXIT.failure,
+      `storage.${seam}_driver is ${store.driver}, and only SQLite files are backed up`,
+      'PostgreSQL has pg_dump and pg_basebackup.',
+    )
+  })
+  if (first === undefined) throw new Error('there is always a metadata store')
+  const files: [StoreFile, ...StoreFile[]] = [{ path: first.path, stores: [first.seam] }]
+  for (const { seam, path } of others) {
+    const known = files.findIndex((file) => file.path === path)
+    const file = files[known]
+    if (file) files[known] = { path, stores: [...file.stores, seam] }
+    else files.push({ path, stores: [seam] })
+  }
+  return files
+}
+
+/** Brings to their stores what was on its way when the backup was made, so that the ledger is whole at once. */
+async function settle(config: Config): Promise<void> {
+  const memory = await createMemory(config, systemClock)
+  const { seams } = memory.service
+  await seams.metadata.transaction(dropLeases)
+  await seams.deliver()
+  await memory.close()
+}
+
+async function refused<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw error instanceof BackupError ? new CliError(EXIT.failure, error.message) : error
+  }
+}

@@ -1,0 +1,34 @@
+import type { Config } from '../../config/load.ts'
+import type { NodeServices } from '../../runbook/registry.ts'
+import type { Io } from '../command.ts'
+import type { Settings } from '../settings.ts'
+
+const KEYS = {
+  openai: 'OPENAI_API_KEY',
+  anthropic: 'ANTHROPIC_API_KEY',
+  gemini: 'GEMINI_API_KEY',
+  voyage: 'VOYAGE_API_KEY',
+} as const
+
+/** What the surroundings give to nodes: keys of providers, webhooks of channels, the memory service. */
+export function nodeServices(
+  { env }: Io,
+  { endpoint, apiKey, agentId, workspace }: Settings,
+  { channels }: Pick<Config['runbook'], 'channels'>,
+): NodeServices {
+  const keys = Object.entries(KEYS).flatMap(([provider, name]) => (env[name] ? [[provider, env[name]] as const] : []))
+  const webhooks = Object.entries(channels).flatMap(([name, { type, webhook_url, webhook_url_env }]) => {
+    const webhookUrl = webhook_url ?? (webhook_url_env === undefined ? undefined : env[webhook_url_env])
+    return webhookUrl ? [[name, { type, webhookUrl }] as const] : []
+  })
+  return {
+    apiKeys: Object.fromEntries(keys),
+    channels: Object.fromEntries(webhooks),
+    memory: {
+      endpoint,
+      agentId,
+      ...(apiKey !== undefined && { apiKey }),
+      ...(workspace !== undefined && { workspace }),
+    },
+  }
+}

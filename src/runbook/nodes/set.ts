@@ -1,0 +1,35 @@
+import { NodeError } from '../errors.ts'
+import { isList, isMap, mapOf, toText, type Value } from '../hcl/values.ts'
+import type { NodeExecutor } from '../registry.ts'
+import type { Schema } from '../schema.ts'
+
+const PAIR: Schema = { type: 'object', properties: { key: { type: 'string' }, value: {} }, required: ['key', 'value'] }
+
+/** Sets variables: `name` with `value`, or `variables` as map or list of `{key, value}`. Contract: runbook.md 6.2. */
+export const setNode: NodeExecutor = {
+  type: 'set',
+  effects: 'none',
+  inputSchema: {
+    type: 'object',
+    properties: {
+      name: { type: 'string', minLength: 1 },
+      variable: { type: 'string', minLength: 1 },
+      value: {},
+      variables: { anyOf: [{ type: 'object' }, { type: 'array', items: PAIR }] },
+    },
+  },
+  execute: ({ config: { name, variable, value, variables } }) => {
+    const key = name ?? variable
+    if ((key === undefined) === (variables === undefined)) {
+      throw new NodeError('config_invalid', 'set takes either "name" with "value", or "variables"')
+    }
+    const output = variables === undefined ? [[toText(key ?? null) ?? '', value ?? null] as const] : pairs(variables)
+    return Promise.resolve({ output: mapOf(output) })
+  },
+}
+
+const pairs = (variables: Value): (readonly [string, Value])[] => {
+  if (isMap(variables)) return Object.entries(variables)
+  const list = isList(variables) ? variables.filter(isMap) : []
+  return list.map(({ key = null, value = null }) => [toText(key) ?? '', value] as const)
+}

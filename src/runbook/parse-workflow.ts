@@ -1,0 +1,401 @@
+import { constantText, type Attribute, type Block, type Body, type Expression } from './hcl/ast.ts'
+import { byPosition, didYouMean, fileDiagnostic, type Diagnostic } from './hcl/diagnostics.ts'
+import { parseDuration } from './hcl/duration.ts'
+import { EvaluationError } from './hcl/errors.ts'
+import { evaluate } from './hcl/evaluate.ts'
+import { parseFile } from './hcl/parser-body.ts'
+import { constantScope } from './hcl/scope.ts'
+import type { Source, SourceRange } from './hcl/source.ts'
+import { equals, itemsOf, toBool, toNumber, type Value } from './hcl/values.ts'
+import {
+  EDGE_EVENTS,
+  ON_ERROR,
+  type Workflow,
+  type WorkflowEdge,
+  type WorkflowInput,
+  type WorkflowNode,
+} from './model.ts'
+import { builtInType } from './node-types.ts'
+import { isConstant } from './references.ts'
+import { convert, parseType, TypeMismatch, type TypeConstraint } from './type-constraint.ts'
+
+export interface ParsedWorkflow {
+  /** Absent when the file has no single, well-formed `workflow`. */
+  readonly workflow?: Workflow
+  readonly diagnostics: readonly Diagnostic[]
+  /** Syntax faults beyond the first twenty. */
+  readonly omitted: number
+}
+
+const MAX_NODES = 10_000
+const MAX_EDGES = 50_000
+export const MAX_CONCURRENCY = 256
+
+/** Reads a workflow file. Never throws. Contract: runbook.md 2, 11. */
+export function parseWorkflow(text: string | Uint8Array, file = '<workflow>'): ParsedWorkflow {
+  const { source, body, diagnostics, omitted } = parseFile(text, file)
+  const reader = new WorkflowReader(source, [...diagnostics])
+  const workflow = reader.read(body)
+  return { ...(workflow && { workflow }), diagnostics: reader.diagnostics.sort(byPosition), omitted }
+}
+
+const camelCase = (name: string): string =>
+  name.includes('_') ? name.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()) : name
+
+const META = new Set(['description', 'when', 'timeout', 'on_error', 'retry', 'onError'])
+const RETRY = ['attempts', 'backoff', 'max_backoff', 'jitter', 'on']
+const HINTS: Readonly<Record<string, string>> = {
+  depends_on: 'write an edge',
+  for_each: 'use loop',
+  headers: 'headers = { }',
+}
+const BLOCKS = ['input', 'locals', 'node', 'edge']
+// oxlint-disable-next-line no-control-regex -- node ids have none
+const NODE_ID = /^[^.{}\x00-\x1f\x7f-\x9f]{1,128}$/u
+
+class WorkflowReader {
+  readonly diagnostics: Diagnostic[]
+  private readonly source: Source
+  private readonly inputs = new Map<string, WorkflowInput>()
+  private readonly locals = new Map<string, Attribute>()
+  private readonly nodes = new Map<string, WorkflowNode>()
+  private readonly edges: WorkflowEdge[] = []
+
+  constructor(source: Source, diagnostics: Diagnostic[]) {
+    this.source = source
+    this.diagnostics = diagnostics
+  }
+
+  read(body: Body): Workflow | undefined {
+    for (const { name, nameRange } of body.attributes.values())
+      this.error('RB201', `attribute "${name}" outside workflow`, nameRange)
+    for (const block of body.blocks) {
+      if (block.type !== 'workflow') {
+        this.error(
+          'RB201',
+          `block "${block.type}" outside workflow`,
+          block.typeRange,
+          didYouMean(block.type, ['workflow']),
+        )
+      }
+    }
+    const [workflow, ...others] = body.blocks.filter((block) => block.type === 'workflow')
+    for (const { headerRange } of others) {
+      const related = workflow ? [{ message: 'first workflow at', range: workflow.headerRange }] : []
+      this.error('RB203', 'a file holds one workflow', headerRange, { related })
+    }
+    if (workflow) return this.workflow(workflow)
+    if (this.diagnostics.length === 0)
+      this.diagnostics.push(fileDiagnostic('RB202', 'the file holds no workflow', this.source))
+    return undefined
+  }
+
+  private error(code: Diagnostic['code'], message: string, range: SourceRange, more: Partial<Diagnostic> = {}): void {
+    this.diagnostics.push({ level: 'error', code, message, range, ...more })
+  }
+
+  private workflow(block: Block): Workflow {
+    const { source } = this
+    const [name] = this.labels(block, 1, 'workflow "name"')
+    const known = ['description', 'timeout', 'concurrency']
+    this.unknown(block.body, known, BLOCKS, 'workflow')
+    for (const part of block.body.blocks) this.block(part)
+    if (this.nodes.size > MAX_NODES) this.error('RB114', `more than ${MAX_NODES} nodes`, block.headerRange)
+    if (this.edges.length > MAX_EDGES) this.error('RB114', `more than ${MAX_EDGES} edges`, block.headerRange)
+    const { attributes } = block.body
+    const description = this.text(attributes.get('description'))
+    const timeoutMs = this.duration(attributes.get('timeout'))
+    const concurrency = this.concurrency(attributes.get('concurrency'))
+    return {
+      name: name?.value ?? '',
+      file: source.file,
+      source,
+      range: block.range,
+      ...(description !== undefined && { description }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(concurrency !== undefined && { concurrency }),
+      inputs: this.inputs,
+      locals: this.locals,
+      nodes: [...this.nodes.values()],
+      edges: this.edges,
+    }
+  }
+
+  private block(block: Block): void {
+    if (block.type === 'input') this.input(block)
+    else if (block.type === 'locals') this.local(block)
+    else if (block.type === 'node') this.node(block)
+    else if (block.type === 'edge') this.edge(block)
+  }
+
+  /** The labels, when there are `count` of them. */
+  private labels(block: Block, count: number, form: string): Block['labels'] {
+    if (block.labels.length === count) return block.labels
+    this.error('RB204', `expected ${form}, found ${block.labels.length} labels`, block.headerRange)
+    return []
+  }
+
+  private unknown(body: Body, attributes: readonly string[], blocks: readonly string[], owner: string): void {
+    const known = [...attributes, ...blocks]
+    for (const { name, nameRange } of body.attributes.values()) {
+      if (!attributes.includes(name))
+        this.error('RB205', `unknown attribute "${name}" on ${owner}`, nameRange, nameHint(name, known))
+    }
+    for (const { type, typeRange } of body.blocks) {
+      if (!blocks.includes(type))
+        this.error('RB206', `unknown block "${type}" on ${owner}`, typeRange, nameHint(type, known))
+    }
+  }
+
+  /** A constant's value; undefined with a diagnostic when it isn't one. */
+  private constant(attribute: Attribute | undefined): Value | undefined {
+    if (!attribute) return undefined
+    const { name, value } = attribute
+    if (!isConstant(value, false)) {
+      this.error('RB214', `"${name}" must be constant`, value.range)
+      return undefined
+    }
+    try {
+      return evaluate(value, constantScope())
+    } catch (error) {
+      if (!(error instanceof EvaluationError)) throw error
+      this.error('RB410', error.message, error.range, error.hint === undefined ? {} : { hint: error.hint })
+      return undefined
+    }
+  }
+
+  private typed<T>(
+    attribute: Attribute | undefined,
+    expected: string,
+    read: (value: Value) => T | undefined,
+  ): T | undefined {
+    const value = this.constant(attribute)
+    if (value === undefined || !attribute) return undefined
+    const result = read(value)
+    if (result === undefined) this.error('RB210', `"${attribute.name}" must be ${expected}`, attribute.value.range)
+    return result
+  }
+
+  private text(attribute: Attribute | undefined): string | undefined {
+    return this.typed(attribute, 'text', (value) => (typeof value === 'string' ? value : undefined))
+  }
+
+  private bool(attribute: Attribute | undefined): boolean | undefined {
+    return this.typed(attribute, 'a bool', toBool)
+  }
+
+  private oneOf<T extends string>(attribute: Attribute | undefined, allowed: readonly T[]): T | undefined {
+    const text = this.text(attribute)
+    const found = allowed.find((value) => value === text)
+    if (text !== undefined && found === undefined && attribute) {
+      const message = `"${attribute.name}" is one of ${allowed.join(', ')}`
+      this.error('RB211', message, attribute.value.range, didYouMean(text, allowed))
+    }
+    return found
+  }
+
+  private duration(attribute: Attribute | undefined): number | undefined {
+    const value = this.constant(attribute)
+    if (value === undefined || !attribute) return undefined
+    const ms = typeof value === 'string' || typeof value === 'number' ? parseDuration(value) : undefined
+    if (ms === undefined)
+      this.error('RB216', `"${attribute.name}" is no duration`, attribute.value.range, DURATION_HINT)
+    return ms
+  }
+
+  private concurrency(attribute: Attribute | undefined): number | undefined {
+    const value = this.typed(attribute, 'a number', toNumber)
+    if (value === undefined || !attribute || (Number.isInteger(value) && value >= 1 && value <= MAX_CONCURRENCY))
+      return value
+    this.error('RB211', `"concurrency" is a whole number from 1 to ${MAX_CONCURRENCY}`, attribute.value.range)
+    return undefined
+  }
+
+  private input(block: Block): void {
+    const [label] = this.labels(block, 1, 'input "name"')
+    this.unknown(block.body, ['type', 'default', 'required', 'enum', 'description', 'sensitive'], [], 'input')
+    if (!label || !this.identifier(label.value, label.range, this.inputs.get(label.value)?.range)) return
+    const { attributes } = block.body
+    const type = this.type(attributes.get('type'))
+    const fallback = this.fits(attributes.get('default'), this.constant(attributes.get('default')), type)
+    const allowed = this.typed(attributes.get('enum'), 'a list', itemsOf)
+    if (fallback !== undefined && allowed && !allowed.some((value) => equals(value, fallback))) {
+      this.error(
+        'RB211',
+        'the default is not among the allowed values',
+        attributes.get('default')?.value.range ?? block.range,
+      )
+    }
+    const description = this.text(attributes.get('description'))
+    this.inputs.set(label.value, {
+      name: label.value,
+      range: label.range,
+      type,
+      ...(fallback !== undefined && { default: fallback }),
+      required: this.bool(attributes.get('required')) ?? !attributes.has('default'),
+      ...(allowed && { enum: allowed }),
+      ...(description !== undefined && { description }),
+      sensitive: this.bool(attributes.get('sensitive')) ?? false,
+    })
+  }
+
+  private type(attribute: Attribute | undefined): TypeConstraint {
+    if (!attribute) return { kind: 'any' }
+    const type = parseType(attribute.value)
+    if (!('invalid' in type)) return type
+    this.error('RB211', 'no type', type.invalid, {
+      hint: 'string number bool any list(T) map(T) set(T) object({...}) tuple([...])',
+    })
+    return { kind: 'any' }
+  }
+
+  private fits(attribute: Attribute | undefined, value: Value | undefined, type: TypeConstraint): Value | undefined {
+    if (value === undefined || !attribute) return undefined
+    try {
+      return convert(value, type)
+    } catch (error) {
+      if (!(error instanceof TypeMismatch)) throw error
+      this.error('RB210', error.message, attribute.value.range)
+      return undefined
+    }
+  }
+
+  /** Checks a unique name of the form of an identifier. */
+  private identifier(name: string, range: SourceRange, first: SourceRange | undefined): boolean {
+    if (first)
+      this.error('RB208', `"${name}" is defined twice`, range, {
+        related: [{ message: 'first defined at', range: first }],
+      })
+    else if (!/^[\p{ID_Start}_][\p{ID_Continue}-]*$/u.test(name))
+      this.error('RB215', `"${name}" is no identifier`, range)
+    else return true
+    return false
+  }
+
+  private local(block: Block): void {
+    this.labels(block, 0, 'locals { }')
+    this.unknown(block.body, [...block.body.attributes.keys()], [], 'locals')
+    for (const attribute of block.body.attributes.values()) {
+      const first = this.locals.get(attribute.name)?.nameRange
+      if (this.identifier(attribute.name, attribute.nameRange, first)) this.locals.set(attribute.name, attribute)
+    }
+  }
+
+  private node(block: Block): void {
+    const [type, id] = this.labels(block, 2, 'node "type" "id"')
+    if (!type || !id) return
+    const first = this.nodes.get(id.value)
+    if (first) {
+      const related = [{ message: 'first defined at', range: first.idRange }]
+      this.error('RB207', `node "${id.value}" is defined twice`, id.range, { related, nodeId: id.value })
+      return
+    }
+    if (!NODE_ID.test(id.value)) {
+      this.error('RB215', 'a node id has 1 to 128 characters, without control characters, ".", "{" and "}"', id.range)
+    }
+    const owner = `node ${type.value} "${id.value}"`
+    const { attributes } = block.body
+    const canonical = builtInType(type.value)?.type ?? type.value
+    const description = this.text(attributes.get('description'))
+    const onError = this.oneOf(this.either(attributes, 'on_error', owner), ON_ERROR)
+    const retry = this.retry(block.body, owner)
+    const when = attributes.get('when')?.value
+    const timeout = attributes.get('timeout')
+    if (timeout && isConstant(timeout.value)) this.duration(timeout)
+    this.nodes.set(id.value, {
+      id: id.value,
+      index: this.nodes.size,
+      type: canonical,
+      ...(canonical !== type.value && { typeAs: type.value }),
+      ...(description !== undefined && { description }),
+      ...(when && { when }),
+      ...(timeout && { timeout: timeout.value }),
+      ...(onError && { onError }),
+      ...(retry && { retry }),
+      attributes: this.nodeAttributes(attributes, owner),
+      blocks: block.body.blocks.filter(({ type: name }) => name !== 'retry'),
+      range: block.range,
+      typeRange: type.range,
+      idRange: id.range,
+    })
+  }
+
+  /** A meta-argument under its name or its camelCase spelling. */
+  private either(attributes: Body['attributes'], name: string, owner: string): Attribute | undefined {
+    const other = attributes.get(camelCase(name))
+    const found = attributes.get(name)
+    if (found && other)
+      this.error('RB213', `"${name}" and "${other.name}" exclude each other on ${owner}`, other.nameRange)
+    return found ?? other
+  }
+
+  private nodeAttributes(attributes: Body['attributes'], owner: string): Map<string, Attribute> {
+    const result = new Map<string, Attribute>()
+    for (const attribute of attributes.values()) {
+      if (META.has(attribute.name)) continue
+      const name = camelCase(attribute.name)
+      const first = result.get(name)
+      if (first) {
+        const message = `"${first.name}" and "${attribute.name}" are the same attribute of ${owner}`
+        this.error('RB213', message, attribute.nameRange, {
+          related: [{ message: 'first at', range: first.nameRange }],
+        })
+      } else result.set(name, attribute)
+    }
+    return result
+  }
+
+  private retry(body: Body, owner: string): WorkflowNode['retry'] {
+    const [retry, second] = body.blocks.filter((block) => block.type === 'retry')
+    if (!retry) return undefined
+    if (second) this.error('RB213', `two retry blocks on ${owner}`, second.headerRange)
+    this.labels(retry, 0, 'retry { }')
+    this.unknown(retry.body, [...RETRY, 'maxBackoff'], [], `retry of ${owner}`)
+    const attempts = retry.body.attributes.get('attempts')
+    if (attempts && isConstant(attempts.value)) {
+      const count = this.typed(attempts, 'a number', toNumber)
+      if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= 20)) {
+        this.error('RB211', '"attempts" is a whole number from 1 to 20', attempts.value.range)
+      }
+    }
+    for (const name of ['backoff', 'max_backoff']) {
+      const attribute = retry.body.attributes.get(name)
+      if (attribute && isConstant(attribute.value)) this.duration(attribute)
+    }
+    return { range: retry.range, attributes: retry.body.attributes }
+  }
+
+  private edge(block: Block): void {
+    const [from, to] = this.labels(block, 2, 'edge "from" "to"')
+    this.unknown(block.body, ['condition', 'when', 'on'], [], 'edge')
+    if (!from || !to) return
+    const { attributes } = block.body
+    const condition = attributes.get('condition')?.value
+    const when = attributes.get('when')?.value
+    const edge: WorkflowEdge = {
+      index: this.edges.length,
+      from: from.value,
+      to: to.value,
+      ...(condition && { condition }),
+      ...(when && { when }),
+      on: this.oneOf(attributes.get('on'), EDGE_EVENTS) ?? 'success',
+      range: block.headerRange,
+      fromRange: from.range,
+      toRange: to.range,
+    }
+    this.edges.push(edge)
+  }
+}
+
+const DURATION_HINT = { hint: 'a number of seconds, or text such as "1m30s" with the units ms, s, m, h, d' }
+
+function nameHint(name: string, known: readonly string[]): { hint?: string } {
+  const hint = HINTS[name]
+  return hint === undefined ? didYouMean(name, known) : { hint }
+}
+
+/** The branch key of a constant edge condition. */
+export const conditionKey = (condition: Expression | undefined): string | undefined => {
+  if (condition?.kind === 'literal' && typeof condition.value !== 'object') return String(condition.value)
+  return condition && constantText(condition)
+}

@@ -1,0 +1,48 @@
+import type { Frame, NodeState, NodeStatus } from './state.ts'
+import { UNKNOWN } from './state.ts'
+import type { Value } from '../hcl/values.ts'
+import type { NodeFailure } from '../errors.ts'
+
+/** A settled node as the journal keeps it. */
+export interface NodeRecord {
+  /** `id`, in a loop body `loop[3]/id`. */
+  readonly path: string
+  readonly id: string
+  readonly status: NodeStatus
+  readonly output: Value
+  readonly branch?: string
+  readonly error?: NodeFailure
+  readonly tolerated?: boolean
+  readonly continued?: boolean
+  /** Something secret without a name is masked in it. */
+  readonly redacted?: boolean
+  readonly attempts: NodeState['attempts']
+  readonly durationMs: number
+}
+
+export const nodePath = (frame: Frame, id: string): string => `${frame.path}${id}`
+
+export function toRecord(frame: Frame, id: string, state: NodeState): NodeRecord {
+  const { status, output, branch, error, tolerated, continued, attempts, durationMs } = state
+  return {
+    path: nodePath(frame, id),
+    id,
+    status,
+    output: output === UNKNOWN ? null : output,
+    ...(branch !== undefined && { branch }),
+    ...(error && { error }),
+    ...(tolerated && { tolerated }),
+    ...(continued && { continued }),
+    attempts,
+    durationMs,
+  }
+}
+
+/** A finished node's state in a resumed run; undefined for one that has to run again. */
+export function fromRecord(record: NodeRecord | undefined): NodeState | undefined {
+  if (!record || record.redacted) return undefined
+  const { path: _path, id: _id, ...state } = record
+  const finished =
+    state.status === 'succeeded' || state.status === 'skipped' || (state.status === 'failed' && state.tolerated)
+  return finished ? { ...state, reused: true } : undefined
+}

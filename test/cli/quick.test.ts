@@ -1,0 +1,59 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { runQuick } from '../../src/cli/quick.ts'
+import { runCli, type CliResult } from './run-cli.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'mem-quick-'))
+const file = join(directory, 'w.hcl')
+writeFileSync(file, 'workflow "w" {\n  input "a" {}\n  node transform t { template = { a = input.a } }\n}\n')
+afterAll(() => rmSync(directory, { recursive: true }))
+
+async function quick(words: string[]): Promise<CliResult | undefined> {
+  const written = { stdout: '', stderr: '' }
+  const sink = (name: 'stdout' | 'stderr') => ({ write: (text: string) => void (written[name] += text) })
+  const stdin = (async function* () {})()
+  const code = await runQuick(words, {
+    stdin,
+    stdout: sink('stdout'),
+    stderr: sink('stderr'),
+    env: { HOME: directory },
+  })
+  return code === undefined ? undefined : { code, ...written }
+}
+
+const stable = (result: CliResult | undefined) =>
+  result && {
+    ...result,
+    stdout: result.stdout.replace(/\d+ ms/g, 'N ms'),
+    stderr: result.stderr.replace(/\d+ ms/g, 'N ms'),
+  }
+
+test.each([
+  [['run', file, '--input', 'a=1', '--run-id', 'r']],
+  [['run', '--input=a=[1]', '-q', '--run-id', 'r', '--concurrency', '2', file]],
+  [['run', file, '--run-id', 'r']],
+  [['run', file, '--input', 'a=1', '--input', 'b=2', '--dry-run', '--no-color', '--run-id', 'r']],
+  [['validate', file, file, '--strict']],
+  [['validate', join(directory, 'none.hcl')]],
+])('a plain line does what the whole parser makes of it: %j', async (words) => {
+  expect(stable(await quick(words))).toEqual(stable(await runCli(words, { env: { HOME: directory } })))
+})
+
+test.each([
+  [['list']],
+  [[]],
+  [['run']],
+  [['run', '--help']],
+  [['run', file, 'more']],
+  [['run', file, '--nope']],
+  [['run', file, '--input']],
+  [['run', file, '--report', '--yes']],
+  [['run', file, '--concurrency', 'x']],
+  [['run', file, '--output', 'xml']],
+  [['run', file, '--no-journal']],
+  [['-q', 'run', file]],
+])('what is not plain is left to the whole parser: %j', async (words) => {
+  expect(await quick(words)).toBeUndefined()
+})

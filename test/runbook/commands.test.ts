@@ -1,0 +1,468 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { runCli, type CliResult } from '../cli/run-cli.ts'
+
+const HELLO = `workflow "hello" {
+  input "who" {
+    type    = string
+    default = "world"
+  }
+  input "times" {
+    type    = number
+    default = 1
+  }
+  node manual start {}
+  node set greet {
+    name  = "greeting"
+    value = "Hello \${input.who}"
+  }
+  node transform twice { template = { text = var.greeting, n = 2 * input.times } }
+  edge start greet {}
+  edge greet twice {}
+}
+`
+
+let directory: string
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'mem-runbook-'))
+  write('hello.hcl', HELLO)
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+const at = (name: string): string => join(directory, name)
+function write(name: string, text: string): string {
+  writeFileSync(at(name), text)
+  return at(name)
+}
+const read = (name: string): string => readFileSync(at(name), 'utf8')
+
+type Surroundings = Parameters<typeof runCli>[1]
+const mem = (args: string[], { env = {}, ...more }: Surroundings = {}): Promise<CliResult> =>
+  runCli(args, { env: { HOME: directory, ...env }, ...more })
+
+interface Shown {
+  status: string
+  run: { id: string; attempt: number }
+  nodes: { id: string; status: string; output?: unknown; reused?: boolean; config?: unknown }[]
+}
+
+async function report(args: string[], more: Surroundings = {}): Promise<Shown> {
+  const { stdout } = await mem(['run', ...args, '--output', 'json'], more)
+  const shown: Shown = JSON.parse(stdout)
+  return shown
+}
+
+const outputs = ({ nodes }: Shown): Record<string, unknown> =>
+  Object.fromEntries(nodes.map(({ id, output }) => [id, output]))
+const statuses = ({ nodes }: Shown): Record<string, string> =>
+  Object.fromEntries(nodes.map(({ id, status }) => [id, status]))
+
+describe('mem run', () => {
+  test('text: the status, each executed node with its output; progress on stderr', async () => {
+    const { code, stdout, stderr } = await mem(['run', at('hello.hcl'), '--run-id', 'r1'])
+    expect(code).toBe(0)
+    expect(stdout.replace(/\d+ ms/g, 'N ms')).toBe(
+      'workflow "hello" succeeded in N ms (r1)\n' +
+        'start (manual) succeeded N ms\n  {}\n' +
+        'greet (set) succeeded N ms\n  {\n    "greeting": "Hello world"\n  }\n' +
+        'twice (transform) succeeded N ms\n  {\n    "text": "Hello world",\n    "n": 2\n  }\n',
+    )
+    expect(stderr.replace(/\d+ ms/g, 'N ms')).toBe('start succeeded N ms\ngreet succeeded N ms\ntwice succeeded N ms\n')
+    expect((await mem(['run', at('hello.hcl'), '--quiet'])).stderr).toBe('')
+    expect(existsSync(at('.mem'))).toBe(false)
+  })
+
+  test('runbook#112 no FILE and unknown flags: 1', async () => {
+    expect(await mem(['run'])).toMatchObject({ code: 1, stderr: expect.stringContaining('mem run --help') })
+    expect(await mem(['run', at('hello.hcl'), '--nope'])).toMatchObject({ code: 1, stdout: '' })
+    expect(await mem(['run', at('none.hcl')])).toMatchObject({ code: 1, stderr: expect.stringContaining('RB601') })
+  })
+
+  test('a workflow from standard input', async () => {
+    expect(await mem(['run', '-', '-q'], { stdin: HELLO })).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('runbook#113 missing, unknown and ill-typed inputs together; a flag beats a file', async () => {
+    const file = write('in.hcl', HELLO.replace('default = "world"\n', '\n'))
+    const { code, stdout, stderr } = await mem(['run', file, '--input', 'times=many', '--input', 'whom=x'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    for (const rule of ['RB602', 'RB603', 'RB604']) expect(stderr).toContain(rule)
+    write('in.yaml', 'who: file\ntimes: 3\n')
+    const shown = await report([file, '--input-file', at('in.yaml'), '--input', 'who=42'])
+    expect(outputs(shown)).toMatchObject({ twice: { text: 'Hello 42', n: 6 } })
+  })
+
+  test('runbook#114 json, yaml and jsonl; no control codes in a pipe', async () => {
+    const json = await mem(['run', at('hello.hcl'), '--output', 'json', '--run-id', 'r'])
+    expect(JSON.parse(json.stdout)).toMatchObject({ status: 'succeeded', exitCode: 0, program: { name: 'mem' } })
+    const yaml = await mem(['run', at('hello.hcl'), '--output', 'yaml', '--run-id', 'r'])
+    expect(parse(yaml.stdout)).toMatchObject({ status: 'succeeded', nodes: [{ id: 'start' }, { id: 'greet' }, {}] })
+    const lines = await mem(['run', at('hello.hcl'), '--output', 'jsonl', '--run-id', 'r'])
+    const events = lines.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line): { event: string } => JSON.parse(line))
+    expect(events[0]).toMatchObject({ event: 'run.started', runId: 'r' })
+    expect(events.at(-1)).toMatchObject({ event: 'run.finished', exitCode: 0 })
+    expect(json.stdout + json.stderr + yaml.stdout + lines.stdout + lines.stderr).not.toMatch(/(?!\n)\p{Cc}/u)
+  })
+
+  test('runbook#115 JSON lines come in plan order, --unordered in order of time', async () => {
+    const file = write(
+      'two.hcl',
+      'workflow "w" {\n node delay slow { milliseconds = 40 }\n node delay quick { milliseconds = 1 }\n}',
+    )
+    const finished = async (flags: string[]): Promise<(string | undefined)[]> => {
+      const { stdout } = await mem(['run', file, '--output', 'jsonl', ...flags])
+      const events = stdout
+        .trimEnd()
+        .split('\n')
+        .map((line): { event: string; node?: string } => JSON.parse(line))
+      return events.filter(({ event }) => event === 'node.finished').map(({ node }) => node)
+    }
+    expect(await finished([])).toEqual(['slow', 'quick'])
+    expect(await finished(['--unordered'])).toEqual(['quick', 'slow'])
+  })
+
+  test('runbook#116 Ctrl-C: cancelled, the report is written, 130', async () => {
+    const file = write('long.hcl', 'workflow "w" {\n node delay long { duration = "1h" }\n}')
+    const listening = process.listenerCount('SIGINT')
+    const running = mem(['run', file, '--report', at('report.json')])
+    await expect.poll(() => process.listenerCount('SIGINT')).toBe(listening + 1)
+    process.emit('SIGINT', 'SIGINT')
+    expect(await running).toMatchObject({ code: 130, stdout: expect.stringContaining('cancelled') })
+    expect(process.listenerCount('SIGINT')).toBe(listening)
+    expect(JSON.parse(read('report.json'))).toMatchObject({ status: 'cancelled', exitCode: 130 })
+    expect(statSync(at('report.json')).mode & 0o777).toBe(0o600)
+  })
+
+  test('runbook#118 --mock, --until, --only; an unknown id is RB610', async () => {
+    write('greet.json', '{"greeting": "mocked"}')
+    const mock = ['--mock', `greet=${at('greet.json')}`]
+    expect(statuses(await report([at('hello.hcl'), '--until', 'greet']))).toMatchObject({ twice: 'not_run' })
+    const only = await report([at('hello.hcl'), '--only', 'greet', '--mock', `start=${at('greet.json')}`])
+    expect(outputs(only)).toMatchObject({ greet: { greeting: 'Hello world' } })
+    expect(await mem(['run', at('hello.hcl'), '--only', 'twice', ...mock])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('"twice" needs the outputs of start'),
+    })
+    for (const flag of ['--until', '--only', '--trigger'])
+      expect((await mem(['run', at('hello.hcl'), flag, 'gret'])).stderr).toContain('did you mean "greet"')
+    expect((await mem(['run', at('hello.hcl'), '--mock', 'x=y'])).stderr).toContain('RB610')
+  })
+
+  test('secrets come from the environment or a file, and are masked', async () => {
+    const file = write(
+      'secret.hcl',
+      'workflow "w" {\n node transform a { template = { v = "key ${secret.k}", e = env.PLACE } }\n}',
+    )
+    write('key', 's3cret-value\n')
+    const flags = ['--env', 'PLACE', '--secret', `k=file:${at('key')}`]
+    const { stdout, code } = await mem(['run', file, ...flags], { env: { PLACE: 'here' } })
+    expect(code).toBe(0)
+    expect(stdout).toContain('"v": "key ***"')
+    expect(stdout).toContain('"e": "here"')
+    expect(await mem(['run', file, '--env', 'PLACE', '--secret', 'k=env:NOPE'])).toMatchObject({ code: 1 })
+    expect((await mem(['run', file, '--secret', 'k=plain'])).stderr).toContain('k=env:NAME or k=file:PATH')
+    expect((await mem(['run', file])).stderr).toMatch(/RB606[^]*RB412/)
+  })
+
+  test('trigger data: JSON, a file, standard input, or an error', async () => {
+    const file = write(
+      't.hcl',
+      'workflow "w" {\n node manual m {}\n node transform a { template = { n = prev.n } }\n edge m a {}\n}',
+    )
+    write('data.json', '{"n": 2}')
+    const n = async (data: string, stdin = ''): Promise<unknown> =>
+      outputs(await report([file, '--trigger-data', data], { stdin }))['a']
+    expect([await n('{"data": {"n": 1}}'), await n(at('data.json')), await n('-', '{"n": 3}')]).toEqual([
+      { n: 1 },
+      { n: 2 },
+      { n: 3 },
+    ])
+    expect((await mem(['run', file, '--trigger-data', '{broken'])).stderr).toContain('RB605')
+  })
+
+  test('a node that asks: refused in a pipe, --yes answers, a terminal is asked', async () => {
+    const file = write('ask.hcl', 'workflow "w" {\n node manual m { confirmation = true }\n}')
+    expect(await mem(['run', file])).toMatchObject({ code: 4, stderr: expect.stringContaining('refused') })
+    expect((await mem(['run', file, '--yes'])).code).toBe(0)
+    expect((await mem(['run', file], { isTTY: true, stdin: 'y\n' })).code).toBe(0)
+    expect((await mem(['run', file], { isTTY: true, stdin: '\n' })).code).toBe(4)
+  })
+
+  test('runbook#117 --dry-run sends nothing and marks what is unknown', async () => {
+    let requests = 0
+    const server = createServer((_, response) => {
+      requests++
+      response.end('{}')
+    })
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    afterAll(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const file = write(
+      'dry.hcl',
+      `workflow "w" {\n node http h { url = "http://127.0.0.1:\${${port}}/" }\n node transform t { template = { s = nodes.h.output.statusCode } }\n edge h t {}\n}`,
+    )
+    const shown = await report([file, '--dry-run'])
+    expect(shown).toMatchObject({ status: 'dry_run', nodes: [{ status: 'simulated' }, { status: 'simulated' }] })
+    expect(requests).toBe(0)
+    expect(outputs(await report([file]))).toMatchObject({ t: { s: 200 } })
+    expect(requests).toBe(1)
+    const denied = await mem(['run', file, '--deny-private-networks'])
+    expect(denied).toMatchObject({ code: 4, stderr: expect.stringContaining('address_refused') })
+    const allowed = ['--deny-private-networks', '--allow-host', `127.0.0.1:${port}`]
+    expect((await mem(['run', file, ...allowed])).code).toBe(0)
+  })
+
+  test('a run directory with a name that leads elsewhere is refused', async () => {
+    expect((await mem(['run', at('hello.hcl'), '--run-id', '../x'])).code).toBe(1)
+  })
+})
+
+describe('a run that failed', () => {
+  const BROKEN = 'tonumber("no${var.x}")'
+  const failing = (ok: string): string => `workflow "w" {
+  input "key" {
+    type      = string
+    default   = "none"
+    sensitive = true
+  }
+  locals { token = sensitive(upper("very-\${input.key}")) }
+  node set a {
+    name  = "x"
+    value = "1"
+  }
+  node transform b { template = { t = local.token } }
+  node transform c { template = { n = ${ok} } }
+  edge a b {}
+  edge b c {}
+}`
+
+  test('runbook#68 exit 4, earlier outputs, a hint how to go on; the journal holds no secret', async () => {
+    const file = write('f.hcl', failing(BROKEN))
+    const { code, stdout, stderr } = await mem(['run', file, '--run-id', 'r7', '--input', 'key=open-sesame'])
+    expect(code).toBe(4)
+    expect(stdout).toMatch(/^workflow "w" failed[^]*a \(set\) succeeded/)
+    const directoryOfRun = at('.mem/runs/r7')
+    expect(stderr).toContain(`resume: mem run --resume ${directoryOfRun} ${file}`)
+    const journal = readFileSync(join(directoryOfRun, 'journal.jsonl'), 'utf8')
+    expect(journal).not.toMatch(/open-sesame/i)
+    write('f.hcl', failing('tonumber(var.x) + 1'))
+    const shown = await report([file, '--resume', directoryOfRun, '--input', 'key=open-sesame'])
+    expect(shown).toMatchObject({ status: 'succeeded', run: { id: 'r7', attempt: 2 } })
+    expect(shown.nodes.map(({ id, reused = false }) => [id, reused])).toEqual([
+      ['a', true],
+      ['b', false],
+      ['c', false],
+    ])
+  })
+
+  test('runbook#126 an edited node is refused with 4, --accept-changes runs it', async () => {
+    const file = write('f.hcl', failing(BROKEN))
+    await mem(['run', file, '--run-id', 'r8'])
+    write('f.hcl', failing('1').replace('value = "1"', 'value = "2"'))
+    const resume = ['run', file, '--resume', at('.mem/runs/r8')]
+    expect(await mem(resume)).toMatchObject({ code: 4, stderr: expect.stringContaining('RB607') })
+    expect((await mem([...resume, '--accept-changes'])).code).toBe(0)
+  })
+
+  test('runbook#129 what ran with effects when the run was killed is asked about', async () => {
+    const file = write('e.hcl', 'workflow "w" {\n node http h { url = "http://127.0.0.1:9/" }\n}')
+    await mem(['run', file, '--run-dir', at('run')])
+    const journal = read('run/journal.jsonl')
+    const lines = journal.split('\n')
+    const cut = lines.findIndex((line) => line.includes('"started"')) + 1
+    writeFileSync(at('run/journal.jsonl'), `${lines.slice(0, cut).join('\n')}\n`)
+    const resume = ['run', file, '--resume', at('run'), '--no-journal']
+    expect(await mem(resume)).toMatchObject({ code: 4, stderr: expect.stringContaining('--yes runs it again') })
+    expect((await mem([...resume, '--yes'])).stderr).toContain('network_error')
+    expect((await mem(resume, { isTTY: true, stdin: 'yes\n' })).stderr).toContain('network_error')
+  })
+
+  test('runbook#131 --from-failed goes on from a report; a masked output is refused', async () => {
+    const file = write('f.hcl', failing(BROKEN))
+    await mem(['run', file, '--no-journal', '--report', at('report.json'), '--input', 'key=open-sesame'])
+    const from = ['run', file, '--from-failed', at('report.json')]
+    expect(await mem(from)).toMatchObject({ code: 4, stderr: expect.stringContaining('RB608') })
+    const plain = (ok: string): string => failing(ok).replace('local.token', '1')
+    write('f.hcl', plain(BROKEN))
+    await mem(['run', file, '--no-journal', '--report', at('report.json')])
+    write('f.hcl', plain('3'))
+    const shown = await report([file, '--from-failed', at('report.json')])
+    expect(outputs(shown)).toMatchObject({ c: { n: 3 } })
+    expect(shown.nodes[0]).toMatchObject({ reused: true })
+  })
+
+  test('the newest runs are kept', async () => {
+    const file = write('f.hcl', failing(BROKEN))
+    const env = { MEM_RUNBOOK_KEEP_RUNS: '2', MEM_RUNBOOK_STATE_DIR: at('state') }
+    for (const id of ['r1', 'r2', 'r3']) await mem(['run', file, '--run-id', id], { env })
+    expect(['r1', 'r2', 'r3'].map((id) => existsSync(at(`state/${id}`)))).toEqual([false, true, true])
+  })
+
+  test('a journal that cannot be written is a warning; the run keeps its report', async () => {
+    const file = write('f.hcl', failing(BROKEN))
+    const { code, stdout, stderr } = await mem(['run', file], { env: { MEM_RUNBOOK_STATE_DIR: at('hello.hcl') } })
+    expect(code).toBe(4)
+    expect(stdout).toContain('a (set) succeeded')
+    expect(stderr).toContain('warning: RB609: no journal was written')
+  })
+
+  test('a configuration that is no good: 78', async () => {
+    expect((await mem(['run', at('hello.hcl')], { env: { MEM_RUNBOOK_CONCURRENCY: 'x' } })).code).toBe(78)
+  })
+})
+
+describe('mem validate', () => {
+  test('a valid file, and the text form of an issue', async () => {
+    expect(await mem(['validate', at('hello.hcl')])).toEqual({
+      code: 0,
+      stdout: `${at('hello.hcl')}: valid (3 nodes, 2 edges)\n`,
+      stderr: '',
+    })
+    const file = write(
+      'bad.hcl',
+      'workflow "w" {\n  node http h {\n    urll = "https://example.com"\n    url = "x"\n  }\n}\n',
+    )
+    const { code, stdout } = await mem(['validate', file])
+    expect(code).toBe(1)
+    expect(stdout).toContain(
+      `error[RB205]: unknown attribute "urll" on node http "h"\n  --> ${file}:3:5\n 3 |     urll = "https://example.com"\n   |     ^^^^\n   = hint: did you mean "url"?\n`,
+    )
+  })
+
+  test('runbook#119 --json', async () => {
+    const file = write('bad.hcl', 'workflow "w" {\n  node sett a {}\n  edge a b {}\n}\n')
+    const { code, stdout } = await mem(['validate', file, '--json'])
+    expect(code).toBe(1)
+    const found: { issues: { code: string }[] } = JSON.parse(stdout)
+    expect(found).toMatchObject({
+      formatVersion: 1,
+      valid: false,
+      files: [file],
+      summary: { errors: 2, warnings: 0 },
+      requires: { inputs: [], secrets: [], env: [], services: [expect.any(String)] },
+    })
+    expect(found.issues.map((issue) => issue.code)).toEqual(['RB212', 'RB301'])
+    expect(found.issues[0]).toMatchObject({
+      level: 'error',
+      range: { file, start: { line: 2, column: 8 } },
+      snippet: { startLine: 2, lines: ['  node sett a {}'] },
+    })
+  })
+
+  test('runbook#120 a directory, and standard input', async () => {
+    mkdirSync(at('many'))
+    write('many/b.wf', HELLO)
+    write('many/a.hcl', HELLO)
+    write('many/notes.txt', 'none')
+    const { stdout } = await mem(['validate', at('many')])
+    expect(stdout.match(/[ab]\.(hcl|wf)/g)).toEqual(['a.hcl', 'b.wf'])
+    expect((await mem(['validate', '-'], { stdin: HELLO })).stdout).toContain('valid (3 nodes, 2 edges)')
+    expect((await mem(['validate', '-'], { stdin: 'workflow {' })).code).toBe(1)
+  })
+
+  test('runbook#24 a warning: 0, with --strict 1; inputs are checked when given', async () => {
+    const file = write('w.hcl', 'workflow "w" {\n node manual m {}\n node set s {\n name = "a"\n value = 1\n }\n}')
+    expect((await mem(['validate', file])).code).toBe(0)
+    expect((await mem(['validate', file, '--strict'])).code).toBe(1)
+    const needs = write('n.hcl', HELLO.replace('default = "world"\n', '\n'))
+    expect((await mem(['validate', needs])).code).toBe(0)
+    expect((await mem(['validate', needs, '--var', 'x=1'])).stdout).toContain('RB602')
+  })
+})
+
+describe('mem plan, graph, nodes, workflow', () => {
+  const both = (name: string): string => `workflow "w" {
+  node set a {
+    name  = "x"
+    value = "<script>"
+  }
+  node transform "${name}" { template = { x = var.x, k = "\${secret.k}" } }
+  edge a "${name}" { when = true }
+}`
+
+  test('runbook#121 plan: order, unknowns, masks, needs', async () => {
+    const file = write('p.hcl', both('b'))
+    const { code, stdout } = await mem(['plan', file, '--secret', 'k=env:K'], { env: { K: 'hidden-value' } })
+    expect(code).toBe(0)
+    expect(stdout).toBe(`plan of workflow "w"
+1. a (set) effects: none
+     name = x
+     value = <script>
+2. b (transform) effects: none
+     <- a, when true
+     template = (known after run)
+needs secrets: k
+`)
+    const json = await mem(['plan', at('hello.hcl'), '--output', 'json', '--until', 'greet'])
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      planVersion: 1,
+      nodes: [{ id: 'start' }, { id: 'greet', config: { value: 'Hello world' } }],
+    })
+    expect((await mem(['plan', file])).code).toBe(1)
+  })
+
+  test('runbook#122 graph: four formats, labels escaped, coloured by a report', async () => {
+    const file = write('g.hcl', both('</script> "q"').replaceAll('"</script> "q""', '"</script> \\"q\\""'))
+    const draw = async (...flags: string[]): Promise<string> => (await mem(['graph', file, ...flags])).stdout
+    expect(await draw()).toBe('workflow w\na (set)\n  -> </script> "q"  [true]\n</script> "q" (transform)\n')
+    expect(await draw('--format', 'mermaid', '--direction', 'LR')).toBe(
+      'flowchart LR\n  n0["a<br/>set"]\n  n1["#60;/script#62; #34;q#34;<br/>transform"]\n  n0 -->|"true"| n1\n',
+    )
+    expect(await draw('--format', 'dot')).toContain('n1 [label="</script> \\"q\\"\\ntransform"]')
+    const svg = await draw('--format', 'svg')
+    expect(svg).toContain('&lt;/script&gt; &quot;q&quot;')
+    expect(svg).not.toContain('</script>')
+    await mem(['run', at('hello.hcl'), '--report', at('report.json')])
+    const coloured = await mem([
+      'graph',
+      at('hello.hcl'),
+      '--format',
+      'svg',
+      '--report',
+      at('report.json'),
+      '--out',
+      at('o.svg'),
+    ])
+    expect(coloured).toMatchObject({ code: 0, stdout: '' })
+    expect(read('o.svg')).toContain('set, succeeded')
+  })
+
+  test('runbook#123 nodes list and show', async () => {
+    const { stdout } = await mem(['nodes', 'list'])
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines).toHaveLength(36)
+    expect(lines.filter((line) => line.includes('needs a client'))).toHaveLength(8)
+    expect((await mem(['nodes', 'show', 'slack'])).stdout).toMatch(/^chat_a {2}communication/)
+    expect(await mem(['nodes', 'show', 'htpp'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('did you mean "http"'),
+    })
+    expect(JSON.parse((await mem(['nodes', 'list', '--category', 'trigger', '-o', 'json'])).stdout).nodes).toHaveLength(
+      3,
+    )
+  })
+
+  test.each(['hello', 'branch', 'loop'])('workflow new --template %s writes a workflow that runs', async (template) => {
+    const out = at('mine.hcl')
+    expect((await mem(['workflow', 'new', 'mine', '--template', template, '--out', out])).code).toBe(0)
+    expect(await mem(['validate', out, '--strict'])).toMatchObject({ code: 0 })
+    expect((await report([out])).status).toBe('succeeded')
+    expect((await mem(['workflow', 'new', 'mine', '--out', out])).stderr).toContain('exists')
+  })
+
+  test('workflow new asks on a terminal only', async () => {
+    const asked = await mem(['workflow', 'new', '--out', at('a.hcl')], { isTTY: true, stdin: 'mine\n' })
+    expect(asked.stderr).toContain('Name of the workflow')
+    expect(read('a.hcl')).toContain('workflow "mine"')
+    expect((await mem(['workflow', 'new', '--out', at('b.hcl')])).code).toBe(0)
+    expect(read('b.hcl')).toContain('workflow "hello"')
+  })
+})

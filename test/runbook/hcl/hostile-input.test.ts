@@ -1,0 +1,135 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { renderDiagnostic } from '../../../src/runbook/hcl/diagnostics.ts'
+import { parseFile } from '../../../src/runbook/hcl/parser-body.ts'
+import { processorTime } from './support.ts'
+
+const MB = 1024 * 1024
+const fill = (text: string, size = MB): string => text.repeat(Math.ceil(size / Buffer.byteLength(text)))
+
+const MEGABYTES: Record<string, string> = {
+  'open brackets': `a = ${fill('[')}`,
+  'open parentheses': `a = ${fill('(\n')}`,
+  'open interpolations': `a = "${fill('${')}`,
+  'nested strings': `a = ${fill('"${')}`,
+  'an open string': `a = "${fill('x')}`,
+  'open strings': fill('a = "${\n'),
+  'open heredocs': fill('a = <<A\n'),
+  'nested heredocs': fill('a = <<A\n${<<A\n'),
+  'open lists on lines': `${fill('a = [\n')}}`,
+  'open blocks': fill('a {\n'),
+  'open one-line blocks': fill('a { b = [\n'),
+  'faulty lines': fill('x\n'),
+  'a chain of operators': `a = 1${'+1'.repeat(100_000)}`,
+  'a chain of attributes': `a = a${fill('.b')}`,
+  'a chain of conditions': `a = ${fill('1?')}`,
+  'unary operators': `a = ${fill('-')}`,
+  'open directives': `a = "${fill('%{if true}')}"`,
+  'a list': `a = [${fill('1,')}]`,
+  'open comments': fill('/*'),
+  emoji: `a = "${fill('😀')}" "`,
+  'combining marks': `a = "e${fill('\u0301')}" !`,
+  'NUL characters': fill('\0'),
+  backslashes: `a = "${fill('\\')}`,
+}
+
+describe('runbook#10 a megabyte of anything takes less than a second', () => {
+  test.each(Object.keys(MEGABYTES))('%s', (name) => {
+    let shown = ''
+    const spent = processorTime(() => {
+      const { diagnostics } = parseFile(MEGABYTES[name] ?? '', 'x')
+      shown = diagnostics.map(renderDiagnostic).join('\n')
+    })
+    // the bound is 1 s; under the test runner errors cost several times what they cost in the program
+    expect(spent).toBeLessThan(3000)
+    expect(shown.length).toBeLessThan(20_000)
+  })
+})
+
+const SAMPLE = `
+workflow "w" {
+  input "who" { default = "x" }
+  node "http" "a" {
+    url  = "https://\${input.who}/%{ if true ~} x %{ endif }"
+    body = <<-EOT
+      text \${[for k, v in {a = 1} : "\${k}"][0]}
+    EOT
+    list = [1, -2.5e3, !true, a.b[*].c, f(x...), { "k" : (1 + 2) % 3 }]
+  }
+}
+`
+const TOKENS = [
+  ...'{}[]()"=,.:?!<>+-*/%&|~\\#$\n\t '.split(''),
+  '${',
+  '%{',
+  '<<E\n',
+  'E\n',
+  'for',
+  'in',
+  'a',
+  '0',
+  '1.5',
+  '=>',
+  '...',
+  '"',
+  '\r\n',
+  '😀',
+  '\u0301',
+]
+
+/** Whether a property holds for `numRuns` inputs. */
+function holds<T>(property: fc.IProperty<T>, parameters: { numRuns: number; seed: number }): boolean {
+  fc.assert(property, parameters)
+  return true
+}
+
+describe('runbook#10 random input never throws', () => {
+  const check = (text: string): void => {
+    const { diagnostics, source } = parseFile(text, 'x')
+    for (const found of diagnostics) {
+      renderDiagnostic(found)
+      expect(found.range.from).toBeLessThanOrEqual(found.range.to)
+      expect(found.range.to).toBeLessThanOrEqual(Math.max(source.text.length, 1))
+    }
+  }
+
+  test('any text', () => {
+    expect(holds(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), check), { numRuns: 500, seed: 1 })).toBe(
+      true,
+    )
+  })
+
+  test('any bytes', () => {
+    expect(
+      holds(
+        fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+          parseFile(bytes, 'x')
+        }),
+        { numRuns: 300, seed: 2 },
+      ),
+    ).toBe(true)
+  })
+
+  test('any order of tokens', () => {
+    const texts = fc.array(fc.constantFrom(...TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(''))
+    expect(holds(fc.property(texts, check), { numRuns: 2000, seed: 3 })).toBe(true)
+  })
+
+  test('mutations of a workflow', () => {
+    const mutation = fc.record({
+      at: fc.nat(SAMPLE.length),
+      remove: fc.nat(5),
+      insert: fc.array(fc.constantFrom(...TOKENS), { maxLength: 3 }).map((tokens) => tokens.join('')),
+    })
+    expect(
+      holds(
+        fc.property(fc.array(mutation, { minLength: 1, maxLength: 4 }), (mutations) => {
+          let text = SAMPLE
+          for (const { at, remove, insert } of mutations) text = text.slice(0, at) + insert + text.slice(at + remove)
+          check(text)
+        }),
+        { numRuns: 2000, seed: 4 },
+      ),
+    ).toBe(true)
+  })
+})
