@@ -20,6 +20,7 @@ COPY --from=build /app/dist /app/dist
 COPY bin /app/bin
 COPY migrations /app/migrations
 COPY templates /app/templates
+COPY embedded_nodes /app/embedded_nodes
 USER node
 # A mem.yaml in the volume is found here.
 WORKDIR /data
