@@ -22,11 +22,7 @@ describeOnBoth('redaction and verification', (api) => {
   }
 
   const verify = (ws: string): Promise<Verification> =>
-    below(async (database) => {
-      const head = await findChain(database, ws)
-      if (!head) throw new Error(`${ws} has no chain`)
-      return verifyChain(database, ws, head)
-    })
+    below((database) => verifyChain(database, ws, () => findChain(database, ws)))
 
   /** All that the stores hold: the files with their logs, or on PostgreSQL the rows (vacuum frees the rest). */
   async function storedText(): Promise<string> {

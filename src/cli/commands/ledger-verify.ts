@@ -1,7 +1,7 @@
 import { openStores } from '../../app.ts'
 import { loadConfig } from '../../config/load.ts'
 import { verifyChain, type Verification } from '../../memory/ledger.ts'
-import { listChains } from '../../memory/store/chains.ts'
+import { findChain, listChains } from '../../memory/store/chains.ts'
 import { defineCommand } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
 import type { Row } from '../output.ts'
@@ -35,8 +35,10 @@ export const verify = defineCommand({
         throw new CliError(EXIT.notFound, `workspace ${workspace} has no ledger here`)
       }
       const outcomes: Verification[] = []
-      for (const chain of chains)
-        outcomes.push(expectHead(await verifyChain(ledger, chain.workspaceId, chain), expected))
+      for (const { workspaceId } of chains) {
+        const outcome = await verifyChain(ledger, workspaceId, () => findChain(metadata, workspaceId))
+        outcomes.push(expectHead(outcome, expected))
+      }
       const [first] = outcomes
       if (workspace !== undefined && first) await output.answer(first, () => [toRow(first)])
       else await output.list({ chains: outcomes }, outcomes, toRow)

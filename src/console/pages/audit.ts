@@ -75,7 +75,7 @@ export async function auditPage({ service }: Console, request: PageRequest): Pro
 /** Recomputes the chain of a workspace, as a fragment. @throws not_found 404. */
 export async function verifyFragment({ service }: Console, { query }: PageRequest): Promise<object> {
   const ws = query('ws') ?? ''
-  const chain = await findChain(service.seams.metadata, ws)
-  if (!chain) throw notFound('workspace', ws)
-  return { outcome: await verifyChain(service.seams.ledger, ws, chain) }
+  const readHead = () => findChain(service.seams.metadata, ws)
+  if (!(await readHead())) throw notFound('workspace', ws)
+  return { outcome: await verifyChain(service.seams.ledger, ws, readHead) }
 }
