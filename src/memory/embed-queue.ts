@@ -47,6 +47,7 @@ interface CellVector {
 export class EmbedQueue {
   readonly #parts: QueueParts
   readonly #abort = new AbortController()
+  readonly #handovers = new Set<Promise<unknown>>()
   #running: Promise<void> | undefined
   #again = false
   #timer: NodeJS.Timeout | undefined
@@ -64,7 +65,11 @@ export class EmbedQueue {
 
   /** Vectors that a write has, but that belong in another database: puts them there and marks their Cells. */
   takeOver(workspaceId: string, model: string, vectors: readonly CellVector[]): void {
-    if (vectors.length > 0) void this.complete(workspaceId, model, vectors).catch(this.#logFailure)
+    if (vectors.length > 0 && !this.#abort.signal.aborted) {
+      const handover = this.complete(workspaceId, model, vectors).catch(this.#logFailure)
+      this.#handovers.add(handover)
+      void handover.finally(() => this.#handovers.delete(handover))
+    }
     this.wake()
   }
 
@@ -72,6 +77,7 @@ export class EmbedQueue {
     this.#abort.abort()
     clearTimeout(this.#timer)
     await this.#running
+    await Promise.all(this.#handovers)
   }
 
   readonly #logFailure = (error: unknown): void => {
