@@ -35,6 +35,8 @@ export class CellTable {
   readonly #slots = new Numbers<CellEntry>()
   readonly #numbers = new Numbers<MemoryEntry>()
   #memoryAt = new Int32Array(64)
+  #best = new Float32Array(0)
+  #bestSlots = new Uint32Array(0)
 
   /** Cells held. */
   get size(): number {
@@ -54,6 +56,15 @@ export class CellTable {
   /** By slot: the number of its Memory. Free slots hold anything. */
   get memoryAt(): Int32Array {
     return this.#memoryAt
+  }
+
+  /** By Memory number, for one pass over all Cells: zeros, and anything. Kept from pass to pass, as the collector likes it. */
+  passArrays(): { best: Float32Array; slots: Uint32Array } {
+    if (this.#best.length < this.numbers) {
+      this.#best = new Float32Array(Math.ceil(this.numbers * 1.5))
+      this.#bestSlots = new Uint32Array(this.#best.length)
+    }
+    return { best: this.#best.fill(0), slots: this.#bestSlots }
   }
 
   cell(cellNo: number): CellEntry | undefined {

@@ -19,18 +19,21 @@ export class KeywordScores {
   readonly #complete: Uint8Array | undefined
   readonly #scoreOf: (slot: number) => number
 
-  /** @param common terms with more postings than this are common */
+  /**
+   * @param scores zeros by slot, to work in
+   * @param common terms with more postings than this are common
+   */
   constructor(
     lexical: LexicalIndex,
     table: CellTable,
     terms: readonly QueryTerm[],
-    { mask, depth }: { mask: Uint8Array | undefined; depth: number },
+    { mask, depth, scores }: { mask: Uint8Array | undefined; depth: number; scores: Float32Array },
     common = lexical.size < PRUNED_FROM ? Infinity : COMMON_SHARE * lexical.size,
   ) {
     this.#scoreOf = lexical.scorer(terms)
     const telling = terms.filter(({ postings }) => postings <= common)
     const rest = terms.filter(({ postings }) => postings > common)
-    this.#scores = lexical.addScores(telling)
+    this.#scores = lexical.addScores(telling, scores)
     const list = listByScores(table, this.#scores, mask, depth)
     if (rest.length === 0) {
       this.list = list

@@ -40,6 +40,7 @@ export class LexicalIndex {
   #lengths = new Uint32Array(64)
   #log = new Uint32Array(1024)
   #logEnd = 0
+  #spare: Float32Array | undefined
   #logLive = 0
   #size = 0
   #words = 0
@@ -99,8 +100,22 @@ export class LexicalIndex {
       .sort((a, b) => b.most - a.most)
   }
 
+  /**
+   * An array of zeros by slot, for the scores of one query. Give it back: 4 MB anew for each question at 1,000,000 Cells
+   * make the collector run every few questions, 0.3 s each time.
+   */
+  takeScores(): Float32Array {
+    const spare = this.#spare
+    this.#spare = undefined
+    return spare?.length === this.#lengths.length ? spare.fill(0) : new Float32Array(this.#lengths.length)
+  }
+
+  giveBack(scores: Float32Array): void {
+    this.#spare = scores
+  }
+
   /** Adds what these terms give to the BM25 of every slot, of which it reads all postings. */
-  addScores(query: readonly QueryTerm[], scores: Float32Array = new Float32Array(this.#lengths.length)): Float32Array {
+  addScores(query: readonly QueryTerm[], scores: Float32Array): Float32Array {
     const { base, slope } = this.#norm()
     const lengths = this.#lengths
     for (const { number, most } of query) {

@@ -20,8 +20,7 @@ export function listByScores(
   mask: Uint8Array | undefined,
   depth: number,
 ): Listed[] {
-  const best = new Float32Array(table.numbers)
-  const slots = new Uint32Array(table.numbers)
+  const { best, slots } = table.passArrays()
   const { memoryAt } = table
   for (let slot = 0; slot < table.slots; slot++) {
     const score = scores[slot] ?? 0

@@ -53,10 +53,19 @@ export class WorkspaceIndex {
 
   /** The k best Memories for a query; nothing may be applied meanwhile. Contract: memory.md 4.2, 4.3. */
   async search(query: SearchQuery): Promise<SearchAnswer> {
+    const scores = this.#lexical.takeScores()
+    try {
+      return await this.#search(query, scores)
+    } finally {
+      this.#lexical.giveBack(scores)
+    }
+  }
+
+  async #search(query: SearchQuery, scores: Float32Array): Promise<SearchAnswer> {
     const mask = this.#table.mask(query.filter)
     const depth = Math.max(DEPTH, DEPTH_PER_HIT * query.k)
     const terms = query.mode === 'vector' ? [] : this.#lexical.query(queryTerms(query.text))
-    const bm25 = new KeywordScores(this.#lexical, this.#table, terms, { mask, depth })
+    const bm25 = new KeywordScores(this.#lexical, this.#table, terms, { mask, depth, scores })
     const keyword = keywordSignal(bm25)
     const vector = query.mode === 'keyword' ? NOTHING : await this.#vectorSignal(query, mask, depth)
     const signals = { keyword, vector, fusionWeight: query.fusionWeight }

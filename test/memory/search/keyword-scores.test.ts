@@ -37,9 +37,13 @@ test('a pruned list and its scores are those of all postings', () => {
           lexical.add(slot, content)
         }
         const terms = lexical.query(words)
-        const wanted = { mask: masked ? Uint8Array.from(docs, (_, i) => i % 2) : undefined, depth: k }
-        const all = new KeywordScores(lexical, table, terms, wanted, Infinity)
-        const pruned = new KeywordScores(lexical, table, terms, wanted, common)
+        const wanted = () => ({
+          mask: masked ? Uint8Array.from(docs, (_, i) => i % 2) : undefined,
+          depth: k,
+          scores: lexical.takeScores(),
+        })
+        const all = new KeywordScores(lexical, table, terms, wanted(), Infinity)
+        const pruned = new KeywordScores(lexical, table, terms, wanted(), common)
         const shown = ({ list }: KeywordScores) => list.map(({ cell }) => cell.cellNo)
         expect(shown(pruned)).toEqual(shown(all))
         for (const [i, { score }] of all.list.entries()) expect(pruned.list[i]?.score).toBeCloseTo(score, 4)
