@@ -1,2 +1,2 @@
 #!/usr/bin/env node
-import './mem.js'
+require('./mem.js')

@@ -1,13 +1,34 @@
 #!/usr/bin/env node
-import { existsSync, readFileSync, writeSync } from 'node:fs'
+'use strict'
+const { existsSync, readFileSync, writeSync } = require('node:fs')
+const { join } = require('node:path')
+const { pathToFileURL } = require('node:url')
 
-const program = new URL('../dist/cli.js', import.meta.url)
-if (process.argv.length === 3 && (process.argv[2] === '--version' || process.argv[2] === '-V')) {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const root = join(__dirname, '..')
+const program = join(root, 'dist/cli.js')
+const words = process.argv.slice(2)
+
+if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   writeSync(1, `${version}\n`) // as quick as `node -e 0`: nothing else is loaded
 } else if (existsSync(program)) {
-  await import(program.href)
+  void start()
 } else {
   writeSync(2, 'mem is not built yet. Run `npm run build` in its checkout, or `npm start`, which also installs.\n')
   process.exitCode = 4
+}
+
+/** People and scripts start some verbs so often that these have a bundle of their own, which loads in a few milliseconds. */
+async function start() {
+  // A reader that went away (`mem list | head -1`) is no failure.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error) => {
+      if (error.code !== 'EPIPE') throw error
+      process.exit()
+    })
+  }
+  const isQuick = words[0] === 'run' || words[0] === 'validate'
+  const code = isQuick ? await require('./quick.js').loadQuick().runQuick(words, process) : undefined
+  if (code === undefined) await import(pathToFileURL(program).href)
+  else process.exitCode = code
 }

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { buildQuick } from './build-quick.mjs'
 import { sourceHash, STAMP } from './source-hash.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -18,10 +19,11 @@ const entries = {
 }
 
 /** Native code, and what a user adds when they want it, is found in node_modules at run time. */
-const external = ['better-sqlite3', 'pg-native', '@huggingface/transformers', 'usearch']
+const external = ['better-sqlite3', 'pg-native', '@huggingface/transformers', 'usearch', 'hcl2-parser']
 
 mkdirSync('dist', { recursive: true })
 const hash = sourceHash(root)
+const quick = await buildQuick(external)
 const { metafile } = await build({
   entryPoints: Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(file))),
   outdir: 'dist',
@@ -42,7 +44,7 @@ const { metafile } = await build({
 })
 
 // Files of an earlier build go last, so that a program started meanwhile still finds its parts.
-const written = new Set(Object.keys(metafile.outputs))
+const written = new Set([...Object.keys(metafile.outputs), ...quick])
 for (const entry of readdirSync('dist', { recursive: true, withFileTypes: true })) {
   const file = relative('.', join(entry.parentPath, entry.name))
   if (entry.isFile() && !file.startsWith(join('dist', 'types')) && !written.has(file.replaceAll('\\', '/')))

@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { errorText } from '../base/errors.ts'
 import type { Io } from './command.ts'
 import { CliError, EXIT, usageError } from './exit.ts'
 
 /** The text of a file, `-` being standard input; byte for byte, so that it must be UTF-8. */
 export async function readText(io: Io, file: string): Promise<string> {
-  const bytes = file === '-' ? await readAll(io.stdin) : await readBytes(file)
+  const bytes = file === '-' ? await readAll(io.stdin) : readBytes(file)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
@@ -19,9 +19,9 @@ async function readAll(stdin: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return Buffer.concat(chunks)
 }
 
-async function readBytes(file: string): Promise<Uint8Array> {
+function readBytes(file: string): Uint8Array {
   try {
-    return await readFile(file)
+    return readFileSync(file)
   } catch (error) {
     throw new CliError(
       EXIT.failure,

@@ -4,16 +4,18 @@ import { Output } from './output.ts'
 import { GLOBAL_FLAGS, resolveSettings, type Settings } from './settings.ts'
 
 /** Verbs that people and scripts start often. */
-const VERBS = ['run', 'validate'] as const
+const VERBS: Readonly<Record<string, () => Promise<Command>>> = {
+  run: async () => (await import('./commands/run.ts')).run,
+  validate: async () => (await import('./commands/validate.ts')).validate,
+}
 
 /**
  * Runs a plain command line of a frequent verb, and gives its exit code. Loading the parser of all commands takes as long
  * as a small run; what is not plain (help, mistakes, flags before the verb) is left to it: undefined.
  */
 export async function runQuick([verb = '', ...words]: readonly string[], io: Io): Promise<number | undefined> {
-  const name = VERBS.find((candidate) => candidate === verb)
-  if (!name) return undefined
-  const command = (await import('./commands/runbook.ts'))[name]
+  const command = await VERBS[verb]?.()
+  if (!command) return undefined
   const given = readWords(words, command)
   if (!given) return undefined
   let settings: Settings | undefined

@@ -9,7 +9,7 @@ import { usageError } from '../exit.ts'
 import { counted } from '../output.ts'
 
 /** Parses a file, `-` being standard input; one that can't be read is RB601. */
-export async function readWorkflow({ stdin }: Io, file: string): Promise<ParsedWorkflow> {
+export async function readWorkflow(io: Io, file: string): Promise<ParsedWorkflow> {
   if (file !== '-') {
     try {
       return parseWorkflow(readFileSync(file), file)
@@ -19,7 +19,7 @@ export async function readWorkflow({ stdin }: Io, file: string): Promise<ParsedW
     }
   }
   const chunks: Uint8Array[] = []
-  for await (const chunk of stdin) chunks.push(chunk)
+  for await (const chunk of io.stdin) chunks.push(chunk)
   return parseWorkflow(Buffer.concat(chunks), '<stdin>')
 }
 
