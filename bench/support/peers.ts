@@ -1,13 +1,11 @@
 /** Other memory stores, installed beside the project at first use and driven the way their users do. */
-import { spawnSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { packageRoot } from '../../src/base/package-root.ts'
 import { startModelServer, vectorOf } from './model-server.ts'
+import { peerPackages } from './peer-packages.ts'
 import { textOf } from './words.ts'
 
-const DIRECTORY = join(packageRoot, 'node_modules/.cache/bench-peers')
 const PACKAGES = ['@modelcontextprotocol/server-memory', '@modelcontextprotocol/sdk', 'mem0ai']
 
 export interface Peer {
@@ -18,17 +16,10 @@ export interface Peer {
   close(): Promise<void>
 }
 
-/** With --legacy-peer-deps mem0ai takes the better-sqlite3 of this project. */
-function install(): void {
-  if (existsSync(join(DIRECTORY, 'node_modules/mem0ai'))) return
-  console.log(`Installing ${PACKAGES.join(', ')} into ${DIRECTORY}`)
-  const flags = ['--prefix', DIRECTORY, '--no-save', '--no-audit', '--no-fund', '--legacy-peer-deps']
-  const { status } = spawnSync('npm', ['install', ...flags, ...PACKAGES], { stdio: 'inherit' })
-  if (status !== 0) throw new Error('npm could not install the peers')
-}
+const modules = (): string => peerPackages('memory', PACKAGES)
 
 const load = async <Module>(path: string): Promise<Module> =>
-  (await import(pathToFileURL(join(DIRECTORY, 'node_modules', path)).href)) as Module
+  (await import(pathToFileURL(join(modules(), path)).href)) as Module
 
 interface ToolClient {
   connect(transport: { pid: number | null }): Promise<void>
@@ -48,7 +39,6 @@ interface StdioSdk {
 
 /** The reference server of the tools protocol: a graph in one JSONL file, which every call reads and writes whole. */
 export async function startServerMemory(directory: string, memories: number): Promise<Peer> {
-  install()
   const { Client } = await load<ToolSdk>('@modelcontextprotocol/sdk/dist/esm/client/index.js')
   const { StdioClientTransport } = await load<StdioSdk>('@modelcontextprotocol/sdk/dist/esm/client/stdio.js')
   const file = join(directory, 'memory.jsonl')
@@ -60,7 +50,7 @@ export async function startServerMemory(directory: string, memories: number): Pr
   writeFileSync(file, lines.join('\n'))
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [join(DIRECTORY, 'node_modules/@modelcontextprotocol/server-memory/dist/index.js')],
+    args: [join(modules(), '@modelcontextprotocol/server-memory/dist/index.js')],
     env: { MEMORY_FILE_PATH: file },
   })
   const client = new Client({ name: 'bench', version: '1.0.0' })
@@ -85,7 +75,6 @@ const DIMENSION = 384
 
 /** The library with its local stores; a model on this machine answers at once, so that the library itself is measured. */
 export async function startMem0(directory: string, memories: number): Promise<Peer> {
-  install()
   process.env['MEM0_TELEMETRY'] = 'false'
   const { Memory } = await load<{ Memory: new (config: object) => Mem0 }>('mem0ai/dist/oss/index.mjs')
   const model = await startModelServer(DIMENSION)
