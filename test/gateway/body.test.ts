@@ -4,7 +4,7 @@ import { BodyError, readMembers, splice } from '../../src/gateway/relay/body.ts'
 
 const ONCE: ReadonlySet<string> = new Set(['model', 'stream'])
 const members = (text: string) => readMembers(Buffer.from(text), ONCE)
-const value = (text: string, name: string): string | undefined => {
+const valueOf = (text: string, name: string): string | undefined => {
   const member = members(text).get(name)
   return member && Buffer.from(text).subarray(member.start, member.end).toString()
 }
@@ -19,7 +19,7 @@ test('members are found where JSON has them, whatever the spacing', () => {
         const parsed: Record<string, unknown> = JSON.parse(text)
         const found = members(text)
         expect([...found.keys()].sort()).toEqual(Object.keys(parsed).sort())
-        for (const [name, json] of Object.entries(parsed)) expect(JSON.parse(value(text, name) ?? '')).toEqual(json)
+        for (const [name, json] of Object.entries(parsed)) expect(JSON.parse(valueOf(text, name) ?? '')).toEqual(json)
       },
     ),
   )
@@ -62,7 +62,7 @@ test('gateway#48 a member given twice is refused, in any escaping', () => {
   ]) {
     expect(() => members(text)).toThrow(expect.objectContaining({ code: 'invalid_value' }))
   }
-  expect(value('{"user":"a","user":"b"}', 'user')).toBe('"b"')
+  expect(valueOf('{"user":"a","user":"b"}', 'user')).toBe('"b"')
 })
 
 test('gateway#95 depth 128 passes, 129 is refused', () => {

@@ -1,0 +1,190 @@
+import * as z from 'zod'
+import { AnswerError, NO_USAGE, type ChatEvent, type StopReason, type Usage } from '../events.ts'
+import { present } from '../parse.ts'
+
+const count = z.int().nonnegative().nullish().transform(present)
+
+const usageSchema = z.object({
+  input_tokens: count,
+  cache_read_input_tokens: count,
+  cache_creation_input_tokens: count,
+  cache_creation: z
+    .object({ ephemeral_5m_input_tokens: count, ephemeral_1h_input_tokens: count })
+    .nullish()
+    .transform(present),
+  output_tokens: count,
+  output_tokens_details: z.object({ thinking_tokens: count }).nullish().transform(present),
+})
+
+const blockSchema = z.object({
+  type: z.string(),
+  text: z.string().nullish().transform(present),
+  thinking: z.string().nullish().transform(present),
+  signature: z.string().nullish().transform(present),
+  data: z.string().nullish().transform(present),
+  id: z.string().nullish().transform(present),
+  name: z.string().nullish().transform(present),
+  input: z.record(z.string(), z.unknown()).nullish().transform(present),
+})
+
+const messageSchema = z.object({
+  id: z.string().nullish().transform(present),
+  model: z.string().nullish().transform(present),
+  content: z.array(blockSchema).nullish().transform(present),
+  stop_reason: z.string().nullish().transform(present),
+  stop_sequence: z.string().nullish().transform(present),
+  usage: usageSchema.nullish().transform(present),
+})
+
+const errorSchema = z.object({
+  type: z.string().nullish().transform(present),
+  message: z.string().nullish().transform(present),
+})
+
+const eventSchema = z.object({
+  type: z.string(),
+  index: z.int().nullish().transform(present),
+  message: messageSchema.nullish().transform(present),
+  content_block: blockSchema.nullish().transform(present),
+  delta: z
+    .object({
+      type: z.string().nullish().transform(present),
+      text: z.string().nullish().transform(present),
+      thinking: z.string().nullish().transform(present),
+      signature: z.string().nullish().transform(present),
+      partial_json: z.string().nullish().transform(present),
+      stop_reason: z.string().nullish().transform(present),
+      stop_sequence: z.string().nullish().transform(present),
+    })
+    .nullish()
+    .transform(present),
+  usage: usageSchema.nullish().transform(present),
+  error: errorSchema.nullish().transform(present),
+})
+
+type Delta = NonNullable<z.output<typeof eventSchema>['delta']>
+
+const STOPS: Readonly<Record<string, StopReason>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  pause_turn: 'stop',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  tool_use: 'tool_calls',
+  refusal: 'content_filter',
+}
+
+/** Usage of an event over what earlier ones said: Anthropic tells the prompt first, the output last. Contract: 5.5. */
+export function anthropicUsage(usage: z.output<typeof usageSchema>, before: Usage = NO_USAGE): Usage {
+  const { cache_creation: creation } = usage
+  const cacheRead = usage.cache_read_input_tokens ?? before.cacheRead
+  const cacheWrite1h = creation?.ephemeral_1h_input_tokens ?? before.cacheWrite1h
+  const cacheWrite =
+    creation?.ephemeral_5m_input_tokens ?? minus(usage.cache_creation_input_tokens, cacheWrite1h) ?? before.cacheWrite
+  const uncached = usage.input_tokens ?? before.input - before.cacheRead - before.cacheWrite - before.cacheWrite1h
+  return {
+    input: uncached + cacheRead + cacheWrite + cacheWrite1h,
+    cacheRead,
+    cacheWrite,
+    cacheWrite1h,
+    output: usage.output_tokens ?? before.output,
+    reasoning: usage.output_tokens_details?.thinking_tokens ?? before.reasoning,
+  }
+}
+
+const minus = (all: number | undefined, part: number): number | undefined =>
+  all === undefined ? undefined : Math.max(0, all - part)
+
+/** Reads the events of a message stream. Contract: gateway.md 5.4. */
+export class AnthropicReader {
+  #usage = NO_USAGE
+  #calls = -1
+  /** Calls by the index of their block. */
+  readonly #indexes = new Map<number, number>()
+
+  /** @param data of an event. @throws AnswerError */
+  read(data: string): ChatEvent[] {
+    const event = parse(eventSchema, data)
+    const { index, message, content_block: block, delta, usage, error } = event
+    switch (event.type) {
+      case 'message_start': {
+        const { id, model } = message ?? {}
+        const start: ChatEvent = {
+          kind: 'start',
+          ...(id !== undefined && { id }),
+          ...(model !== undefined && { model }),
+        }
+        return [start, ...this.#counted(message?.usage)]
+      }
+      case 'content_block_start':
+        return block ? this.#block(block, index ?? 0, true) : []
+      case 'content_block_delta':
+        return this.#delta(delta ?? {}, index ?? 0)
+      case 'message_delta':
+        return [...this.#counted(usage), ...stopOf(delta ?? {})]
+      case 'error':
+        return [{ kind: 'error', code: error?.type ?? '', message: error?.message ?? '' }]
+      default:
+        return []
+    }
+  }
+
+  /** A whole message. @throws AnswerError */
+  readMessage(body: string): ChatEvent[] {
+    const message = parse(messageSchema.extend({ content: z.array(blockSchema) }), body)
+    return [
+      {
+        kind: 'start',
+        ...(message.id !== undefined && { id: message.id }),
+        ...(message.model !== undefined && { model: message.model }),
+      },
+      ...message.content.flatMap((block, i) => this.#block(block, i, false)),
+      ...this.#counted(message.usage),
+      ...stopOf(message),
+    ]
+  }
+
+  #counted(usage: z.output<typeof usageSchema> | null | undefined): ChatEvent[] {
+    if (!usage) return []
+    this.#usage = anthropicUsage(usage, this.#usage)
+    return [{ kind: 'usage', usage: this.#usage }]
+  }
+
+  /** In a stream a block starts empty, its input as `{}`. */
+  #block(block: z.output<typeof blockSchema>, index: number, isStart: boolean): ChatEvent[] {
+    if (block.type === 'tool_use') {
+      const at = ++this.#calls
+      this.#indexes.set(index, at)
+      const call: ChatEvent = { kind: 'call', index: at, id: block.id ?? `toolu_${at}`, name: block.name ?? '' }
+      const text = isStart && Object.keys(block.input ?? {}).length === 0 ? '' : JSON.stringify(block.input ?? {})
+      return [call, ...(text === '' ? [] : [{ kind: 'arguments', index: at, text } as const])]
+    }
+    if (block.type === 'redacted_thinking') return [{ kind: 'sealed', data: block.data ?? '' }]
+    if (block.type === 'text') return this.#delta({ text: block.text }, index)
+    return block.type === 'thinking' ? this.#delta({ thinking: block.thinking, signature: block.signature }, index) : []
+  }
+
+  #delta(delta: Partial<Delta>, index: number): ChatEvent[] {
+    const { text, thinking, signature, partial_json: json } = delta
+    const call = this.#indexes.get(index)
+    return [
+      ...(text ? [{ kind: 'text', text } as const] : []),
+      ...(thinking ? [{ kind: 'reasoning', family: 'claude', text: thinking } as const] : []),
+      ...(signature ? [{ kind: 'signature', signature } as const] : []),
+      ...(json && call !== undefined ? [{ kind: 'arguments', index: call, text: json } as const] : []),
+    ]
+  }
+}
+
+function stopOf({ stop_reason: reason, stop_sequence: sequence }: Partial<Delta>): ChatEvent[] {
+  if (reason === undefined) return []
+  return [{ kind: 'stop', reason: STOPS[reason] ?? 'stop', ...(sequence !== undefined && { sequence }) }]
+}
+
+function parse<T>(schema: z.ZodType<T>, data: string): T {
+  try {
+    return schema.parse(JSON.parse(data))
+  } catch (error) {
+    throw new AnswerError('the provider sent no message', { cause: error })
+  }
+}

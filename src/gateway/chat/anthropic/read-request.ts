@@ -1,0 +1,110 @@
+import { effortOf } from '../effort.ts'
+import type { CacheMark, ChatRequest, Drop, Effort, ImagePart, Part, TextPart, ToolChoice } from '../form.ts'
+import { parseBody } from '../parse.ts'
+import { arrangeTurns } from '../turns.ts'
+import { anthropicRequest, type AnthropicContent, type AnthropicRequest } from './request-schema.ts'
+
+const SAID: ReadonlySet<string> = new Set(['model', ...Object.keys(anthropicRequest.shape)])
+
+/** An Anthropic messages request in the inner form. Contract: gateway.md 5.3. @throws UnsayableError */
+export function readAnthropicRequest(body: unknown, drop: Drop): ChatRequest {
+  const request = parseBody(anthropicRequest, body)
+  for (const [field, value] of Object.entries(request)) if (!SAID.has(field) && value !== null) drop(field)
+  const { tool_choice: choice, output_config: output, metadata } = request
+  const effort = effortIn(request)
+  return {
+    stream: request.stream ?? false,
+    includeUsage: true,
+    system: texts(request.system ?? []).filter(({ text }) => text !== ''),
+    turns: arrangeTurns(request.messages.map(({ role, content }) => ({ role, parts: partsOf(content) }))),
+    tools: (request.tools ?? []).map(({ name, description, input_schema: parameters, strict, cache_control }) => ({
+      name,
+      ...(description !== undefined && { description }),
+      parameters,
+      ...(strict !== undefined && { strict }),
+      ...marked(cache_control),
+    })),
+    ...(choice && { choice: choiceOf(choice) }),
+    singleCall:
+      choice !== undefined && 'disable_parallel_tool_use' in choice && choice.disable_parallel_tool_use === true,
+    maxTokens: request.max_tokens,
+    ...(request.temperature !== undefined && { temperature: request.temperature }),
+    ...(request.top_p !== undefined && { topP: request.top_p }),
+    ...(request.top_k !== undefined && { topK: request.top_k }),
+    stop: request.stop_sequences ?? [],
+    ...(output?.format && { format: { type: 'schema', name: 'answer', schema: output.format.schema } }),
+    ...(effort !== undefined && { effort }),
+    ...(metadata?.user_id !== undefined && { user: metadata.user_id }),
+  }
+}
+
+const texts = (content: string | Extract<AnthropicRequest['system'], unknown[]>): TextPart[] =>
+  typeof content === 'string'
+    ? [{ kind: 'text', text: content }]
+    : content.map(({ text, cache_control }) => ({ kind: 'text', text, ...marked(cache_control) }))
+
+function partsOf(content: AnthropicContent): Part[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content }]
+  return content.map((block): Part => {
+    switch (block.type) {
+      case 'text':
+      case 'image':
+        return seen(block)
+      case 'document':
+        return {
+          kind: 'document',
+          name: block.title ?? 'document.pdf',
+          data: block.source.data,
+          ...marked(block.cache_control),
+        }
+      case 'tool_use':
+        return {
+          kind: 'call',
+          id: block.id,
+          name: block.name,
+          arguments: block.input,
+          ...marked(block.cache_control),
+        }
+      case 'tool_result':
+        return {
+          kind: 'result',
+          id: block.tool_use_id,
+          name: '',
+          content: typeof block.content === 'string' ? texts(block.content) : (block.content ?? []).map(seen),
+          isError: block.is_error ?? false,
+          ...marked(block.cache_control),
+        }
+      case 'thinking':
+        return { kind: 'reasoning', family: 'claude', text: block.thinking, signature: block.signature }
+      case 'redacted_thinking':
+        return { kind: 'reasoning', family: 'claude', text: '', sealed: block.data }
+    }
+  })
+}
+
+type Seen = Extract<Exclude<AnthropicContent, string>[number], { type: 'text' | 'image' }>
+
+function seen(block: Seen): TextPart | ImagePart {
+  if (block.type === 'text') return { kind: 'text', text: block.text, ...marked(block.cache_control) }
+  const { source } = block
+  return {
+    kind: 'image',
+    source: source.type === 'url' ? { url: source.url } : { mediaType: source.media_type, data: source.data },
+    ...marked(block.cache_control),
+  }
+}
+
+function choiceOf(choice: NonNullable<AnthropicRequest['tool_choice']>): ToolChoice {
+  if (choice.type === 'tool') return { name: choice.name }
+  return choice.type === 'any' ? 'required' : choice.type
+}
+
+function effortIn({ thinking, output_config: output }: AnthropicRequest): Effort | undefined {
+  if (thinking?.type === 'disabled') return 'none'
+  if (thinking?.type === 'enabled') return effortOf(thinking.budget_tokens)
+  return output?.effort ?? (thinking ? 'high' : undefined)
+}
+
+function marked(mark: { ttl?: '5m' | '1h' | undefined } | null | undefined): { cache?: CacheMark } {
+  return mark ? { cache: mark.ttl === undefined ? {} : { ttl: mark.ttl } } : {}
+}

@@ -1,0 +1,129 @@
+import { budgetOf, knownEffort } from '../effort.ts'
+import {
+  UnsayableError,
+  type CacheMark,
+  type ChatRequest,
+  type Drop,
+  type Part,
+  type Tool,
+  type ToolChoice,
+} from '../form.ts'
+import type { Json } from '../json.ts'
+import { canThink, forcesTool, isSigned, type Target } from '../target.ts'
+
+const JSON_LINE = 'Answer with one JSON value and nothing else.'
+
+/** A messages request without `model` and `stream`. Contract: gateway.md 5.3. @throws UnsayableError */
+export function writeAnthropicRequest(request: ChatRequest, target: Target, drop: Drop): Json {
+  for (const field of ['seed', 'frequencyPenalty', 'presencePenalty'] as const) {
+    if (request[field] !== undefined) drop(FIELD[field])
+  }
+  const { format, user, choice } = request
+  const system = [
+    ...request.system.map(({ text, cache }) => ({ type: 'text', text, ...mark(cache) })),
+    ...(format?.type === 'json' ? [{ type: 'text', text: JSON_LINE }] : []),
+  ]
+  const maxTokens = request.maxTokens ?? target.defaultMaxTokens
+  const { thinking, effort } = thinkingOf(request, target, maxTokens, drop)
+  const output = {
+    ...(effort !== undefined && { effort }),
+    ...(format?.type === 'schema' && { format: { type: 'json_schema', schema: format.schema } }),
+  }
+  const toolChoice = request.tools.length > 0 ? choiceOf(choice, request.singleCall) : undefined
+  return {
+    max_tokens: maxTokens,
+    ...(system.length > 0 && { system }),
+    messages: request.turns.map(({ role, parts }) => ({ role, content: parts.flatMap((part) => blockOf(part)) })),
+    ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
+    ...(toolChoice && { tool_choice: toolChoice }),
+    ...sampling(request, target, drop),
+    ...(request.stop.length > 0 && { stop_sequences: request.stop }),
+    ...(thinking && { thinking }),
+    ...(Object.keys(output).length > 0 && { output_config: output }),
+    ...(user !== undefined && { metadata: { user_id: user } }),
+  }
+}
+
+const FIELD = { seed: 'seed', frequencyPenalty: 'frequency_penalty', presencePenalty: 'presence_penalty' } as const
+
+function sampling({ temperature, topP, topK }: ChatRequest, target: Target, drop: Drop): Json {
+  const fields = Object.entries({ temperature, top_p: topP, top_k: topK }).filter(([, value]) => value !== undefined)
+  if (!target.sampling) fields.forEach(([field]) => drop(field))
+  if (!target.sampling || fields.length === 0) return {}
+  if (temperature === undefined || temperature <= 1) return Object.fromEntries(fields)
+  drop('temperature')
+  return { ...Object.fromEntries(fields), temperature: 1 }
+}
+
+function thinkingOf(
+  request: ChatRequest,
+  { reasoning, efforts }: Target,
+  maxTokens: number,
+  drop: Drop,
+): { thinking?: Json; effort?: string } {
+  if (request.effort === undefined || request.effort === 'none') return {}
+  const effort = knownEffort(request.effort, efforts)
+  const isOff = reasoning === 'none' || effort === 'none' || forcesTool(request) || !canThink(request)
+  const budget = reasoning === 'budget' ? budgetOf(effort, maxTokens) : undefined
+  if (isOff || (reasoning === 'budget' && budget === undefined)) {
+    drop('reasoning_effort')
+    return {}
+  }
+  if (budget !== undefined) return { thinking: { type: 'enabled', budget_tokens: budget } }
+  return { thinking: { type: 'adaptive' }, effort }
+}
+
+function blockOf(part: Part): Json[] {
+  switch (part.kind) {
+    case 'text':
+      return [{ type: 'text', text: part.text, ...mark(part.cache) }]
+    case 'image': {
+      const { source } = part
+      const written =
+        'url' in source
+          ? { type: 'url', url: source.url }
+          : { type: 'base64', media_type: source.mediaType, data: source.data }
+      return [{ type: 'image', source: written, ...mark(part.cache) }]
+    }
+    case 'document': {
+      const source = { type: 'base64', media_type: 'application/pdf', data: part.data }
+      return [{ type: 'document', source, title: part.name, ...mark(part.cache) }]
+    }
+    case 'audio':
+      throw new UnsayableError('unsupported_content', 'messages', 'this model takes no audio')
+    case 'reasoning':
+      if (part.family !== 'claude' || !isSigned(part)) return []
+      if (part.sealed !== undefined) return [{ type: 'redacted_thinking', data: part.sealed }]
+      return [{ type: 'thinking', thinking: part.text, signature: part.signature }]
+    case 'call':
+      return [{ type: 'tool_use', id: part.id, name: part.name, input: part.arguments, ...mark(part.cache) }]
+    case 'result':
+      return [
+        {
+          type: 'tool_result',
+          tool_use_id: part.id,
+          content: part.content.flatMap(blockOf),
+          ...(part.isError && { is_error: true }),
+          ...mark(part.cache),
+        },
+      ]
+  }
+}
+
+const toolOf = ({ name, description, parameters, strict, cache }: Tool): Json => ({
+  name,
+  ...(description !== undefined && { description }),
+  input_schema: parameters,
+  ...(strict !== undefined && { strict }),
+  ...mark(cache),
+})
+
+function choiceOf(choice: ToolChoice | undefined, singleCall: boolean): Json | undefined {
+  if (choice === 'none') return { type: 'none' }
+  if (choice === undefined && !singleCall) return undefined
+  const single = singleCall && { disable_parallel_tool_use: true }
+  if (typeof choice === 'object') return { type: 'tool', name: choice.name, ...single }
+  return { type: choice === 'required' ? 'any' : 'auto', ...single }
+}
+
+const mark = (cache: CacheMark | undefined): Json => (cache ? { cache_control: { type: 'ephemeral', ...cache } } : {})

@@ -1,0 +1,145 @@
+import { budgetOf, knownEffort } from '../effort.ts'
+import { UnsayableError, type CacheMark, type ChatRequest, type Drop, type Part, type Tool } from '../form.ts'
+import { optional, type Json } from '../json.ts'
+import { canThink, forcesTool, isSigned, type Target } from '../target.ts'
+
+const JSON_LINE = 'Answer with one JSON value and nothing else.'
+const ANY_OBJECT = { type: 'object', properties: {} }
+const CLAUDE = /(?:^|[./])anthropic\.|claude/
+
+/** A Converse request. Contract: gateway.md 5.3. @throws UnsayableError */
+export function writeConverseRequest(request: ChatRequest, target: Target, drop: Drop): Json {
+  for (const [field, value] of Object.entries({
+    user: request.user,
+    seed: request.seed,
+    frequency_penalty: request.frequencyPenalty,
+    presence_penalty: request.presencePenalty,
+    top_k: request.topK,
+    parallel_tool_calls: request.singleCall || undefined,
+  })) {
+    if (value !== undefined) drop(field)
+  }
+  const { format } = request
+  const sampled = { temperature: request.temperature, topP: request.topP }
+  if (!target.sampling) {
+    if (sampled.temperature !== undefined) drop('temperature')
+    if (sampled.topP !== undefined) drop('top_p')
+  }
+  const { thinking, effort } = thinkingOf(request, target, drop)
+  const inference = optional({
+    maxTokens: request.maxTokens,
+    ...(target.sampling && sampled),
+    stopSequences: request.stop.length > 0 ? request.stop : undefined,
+  })
+  const schema = format?.type === 'schema' ? format : undefined
+  const output = optional({
+    effort,
+    textFormat: schema && {
+      type: 'json_schema',
+      structure: { jsonSchema: { name: schema.name, schema: JSON.stringify(schema.schema) } },
+    },
+  })
+  const system = [
+    ...request.system.flatMap(({ text, cache }) => [{ text }, ...cachePoint(cache)]),
+    ...(format?.type === 'json' ? [{ text: JSON_LINE }] : []),
+  ]
+  return optional({
+    system: system.length > 0 ? system : undefined,
+    messages: request.turns.map(({ role, parts }) => ({ role, content: parts.flatMap(blocksOf) })),
+    toolConfig: toolConfigOf(request),
+    inferenceConfig: Object.keys(inference).length > 0 ? inference : undefined,
+    additionalModelRequestFields: thinking && { thinking },
+    outputConfig: Object.keys(output).length > 0 ? output : undefined,
+  })
+}
+
+function thinkingOf(request: ChatRequest, target: Target, drop: Drop): { thinking?: Json; effort?: string } {
+  if (request.effort === undefined || request.effort === 'none') return {}
+  const effort = knownEffort(request.effort, target.efforts)
+  const budget =
+    target.reasoning === 'budget' ? budgetOf(effort, request.maxTokens ?? target.defaultMaxTokens) : undefined
+  const isOff =
+    !CLAUDE.test(target.model) ||
+    target.reasoning === 'none' ||
+    effort === 'none' ||
+    (target.reasoning === 'budget' && budget === undefined) ||
+    forcesTool(request) ||
+    !canThink(request)
+  if (isOff) {
+    drop('reasoning_effort')
+    return {}
+  }
+  if (budget !== undefined) return { thinking: { type: 'enabled', budget_tokens: budget } }
+  return { thinking: { type: 'adaptive' }, effort }
+}
+
+/** Calls in the history want their tools declared, whether or not the client still names them. */
+function toolConfigOf({ tools, choice, turns }: ChatRequest): Json | undefined {
+  const called = turns.flatMap(({ parts }) => parts.flatMap((part) => (part.kind === 'call' ? [part.name] : [])))
+  const declared = choice === 'none' ? [] : tools
+  const missing = [...new Set(called)].filter((name) => !declared.some((tool) => tool.name === name))
+  const known = missing.map(
+    (name): Tool => tools.find((tool) => tool.name === name) ?? { name, parameters: ANY_OBJECT },
+  )
+  const all = [...declared, ...known]
+  if (all.length === 0) return undefined
+  return optional({
+    tools: all.flatMap(({ name, description, parameters, strict, cache }) => [
+      { toolSpec: optional({ name, description, inputSchema: { json: parameters }, strict }) },
+      ...cachePoint(cache),
+    ]),
+    toolChoice: choice === undefined || choice === 'none' ? undefined : choiceOf(choice),
+  })
+}
+
+function choiceOf(choice: 'auto' | 'required' | { readonly name: string }): Json {
+  if (typeof choice === 'object') return { tool: choice }
+  return choice === 'auto' ? { auto: {} } : { any: {} }
+}
+
+function blocksOf(part: Part): Json[] {
+  return [...blockOf(part), ...('cache' in part ? cachePoint(part.cache) : [])]
+}
+
+function blockOf(part: Part): Json[] {
+  switch (part.kind) {
+    case 'text':
+      return [{ text: part.text }]
+    case 'image':
+      if ('url' in part.source) {
+        throw new UnsayableError('unsupported_content', 'messages', 'this model takes images as data URLs only')
+      }
+      return [{ image: { format: part.source.mediaType.replace('image/', ''), source: { bytes: part.source.data } } }]
+    case 'document':
+      return [{ document: { format: 'pdf', name: documentName(part.name), source: { bytes: part.data } } }]
+    case 'audio':
+      throw new UnsayableError('unsupported_content', 'messages', 'this model takes no audio')
+    case 'reasoning':
+      if (part.family !== 'claude' || !isSigned(part)) return []
+      if (part.sealed !== undefined) return [{ reasoningContent: { redactedContent: part.sealed } }]
+      return [{ reasoningContent: { reasoningText: { text: part.text, signature: part.signature } } }]
+    case 'call':
+      return [{ toolUse: { toolUseId: part.id, name: part.name, input: part.arguments } }]
+    case 'result':
+      return [
+        {
+          toolResult: {
+            toolUseId: part.id,
+            content: part.content.flatMap(blockOf),
+            status: part.isError ? 'error' : 'success',
+          },
+        },
+      ]
+  }
+}
+
+/** Letters, digits, spaces, hyphens and brackets, no two spaces in a row. Source: Bedrock, DocumentBlock. */
+const documentName = (name: string): string =>
+  name
+    .replace(/\.pdf$/i, '')
+    .replace(/[^\w\s()[\]-]|_/g, '-')
+    .replace(/\s+/g, ' ')
+    .slice(0, 200) || 'document'
+
+const cachePoint = (cache: CacheMark | undefined): Json[] =>
+  cache ? [{ cachePoint: { type: 'default', ...cache } }] : []

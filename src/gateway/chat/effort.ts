@@ -1,0 +1,30 @@
+import { EFFORTS, type Effort } from './form.ts'
+
+/** Tokens of thinking that an effort stands for. Contract: gateway.md 5.3. */
+const BUDGETS: Readonly<Record<Effort, number>> = {
+  none: 0,
+  minimal: 1024,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  xhigh: 32_768,
+  max: 65_536,
+}
+
+/** What a budget keeps free for the answer. */
+const ANSWER_TOKENS = 1024
+
+/** The next lower effort that a model knows; `none` where there is none. */
+export function knownEffort(effort: Effort, known: readonly Effort[] | undefined): Effort {
+  if (!known || known.includes(effort)) return effort
+  return EFFORTS.slice(0, EFFORTS.indexOf(effort)).findLast((each) => known.includes(each)) ?? 'none'
+}
+
+/** Tokens to think with, 1,024 below the output cap; undefined when that leaves no thinking. */
+export function budgetOf(effort: Effort, maxTokens: number | undefined): number | undefined {
+  const budget = Math.min(BUDGETS[effort], (maxTokens ?? Infinity) - ANSWER_TOKENS)
+  return budget >= BUDGETS.minimal ? budget : undefined
+}
+
+/** The effort that a budget of tokens means: the nearest at or below. */
+export const effortOf = (budget: number): Effort => EFFORTS.findLast((effort) => BUDGETS[effort] <= budget) ?? 'none'

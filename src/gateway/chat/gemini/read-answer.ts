@@ -1,0 +1,142 @@
+import * as z from 'zod'
+import { AnswerError, type ChatEvent, type StopReason, type Usage } from '../events.ts'
+import { present } from '../parse.ts'
+
+const count = z.int().nonnegative().nullish().transform(present)
+
+const usageSchema = z.object({
+  promptTokenCount: count,
+  toolUsePromptTokenCount: count,
+  cachedContentTokenCount: count,
+  candidatesTokenCount: count,
+  thoughtsTokenCount: count,
+})
+
+const partSchema = z.object({
+  text: z.string().nullish().transform(present),
+  thought: z.boolean().nullish().transform(present),
+  thoughtSignature: z.string().nullish().transform(present),
+  functionCall: z
+    .object({
+      id: z.string().nullish().transform(present),
+      name: z.string(),
+      args: z.record(z.string(), z.unknown()).nullish().transform(present),
+    })
+    .nullish()
+    .transform(present),
+})
+
+const answerSchema = z.object({
+  responseId: z.string().nullish().transform(present),
+  modelVersion: z.string().nullish().transform(present),
+  candidates: z
+    .array(
+      z.object({
+        content: z
+          .object({ parts: z.array(partSchema).nullish().transform(present) })
+          .nullish()
+          .transform(present),
+        finishReason: z.string().nullish().transform(present),
+      }),
+    )
+    .nullish()
+    .transform(present),
+  promptFeedback: z
+    .object({ blockReason: z.string().nullish().transform(present) })
+    .nullish()
+    .transform(present),
+  usageMetadata: usageSchema.nullish().transform(present),
+  error: z
+    .object({
+      code: z.number().nullish().transform(present),
+      status: z.string().nullish().transform(present),
+      message: z.string().nullish().transform(present),
+    })
+    .nullish()
+    .transform(present),
+})
+
+const STOPS: Readonly<Record<string, StopReason>> = {
+  STOP: 'stop',
+  MAX_TOKENS: 'length',
+  CONTINUATION: 'length',
+  SAFETY: 'content_filter',
+  RECITATION: 'content_filter',
+  LANGUAGE: 'content_filter',
+  BLOCKLIST: 'content_filter',
+  PROHIBITED_CONTENT: 'content_filter',
+  SPII: 'content_filter',
+  MALFORMED_FUNCTION_CALL: 'malformed',
+  UNEXPECTED_TOOL_CALL: 'malformed',
+  TOO_MANY_TOOL_CALLS: 'malformed',
+  OTHER: 'malformed',
+}
+
+/** Contract: gateway.md 5.5. */
+export const geminiUsage = (usage: z.output<typeof usageSchema>): Usage => ({
+  input: (usage.promptTokenCount ?? 0) + (usage.toolUsePromptTokenCount ?? 0),
+  cacheRead: usage.cachedContentTokenCount ?? 0,
+  cacheWrite: 0,
+  cacheWrite1h: 0,
+  output: (usage.candidatesTokenCount ?? 0) + (usage.thoughtsTokenCount ?? 0),
+  reasoning: usage.thoughtsTokenCount ?? 0,
+})
+
+/** Reads the chunks of a stream, or a whole answer as if it were one. Contract: gateway.md 5.4. */
+export class GeminiReader {
+  #started = false
+  #calls = -1
+  readonly #callId: (index: number) => string
+
+  /** @param callId makes the ids that the provider leaves out, the same again for the same conversation. */
+  constructor(callId: (index: number) => string) {
+    this.#callId = callId
+  }
+
+  /** @throws AnswerError */
+  read(data: string): ChatEvent[] {
+    const answer = parseAnswer(data)
+    if (answer.error) return [{ kind: 'error', code: answer.error.status ?? '', message: answer.error.message ?? '' }]
+    const events: ChatEvent[] = []
+    if (!this.#started) {
+      this.#started = true
+      const { responseId: id, modelVersion: model } = answer
+      events.push({ kind: 'start', ...(id !== undefined && { id }), ...(model !== undefined && { model }) })
+    }
+    const [candidate] = answer.candidates ?? []
+    events.push(...(candidate?.content?.parts ?? []).flatMap((part) => this.#part(part)))
+    if (answer.usageMetadata) events.push({ kind: 'usage', usage: geminiUsage(answer.usageMetadata) })
+    if (answer.promptFeedback?.blockReason !== undefined) events.push({ kind: 'stop', reason: 'content_filter' })
+    else if (candidate?.finishReason !== undefined)
+      events.push({ kind: 'stop', reason: this.#stop(candidate.finishReason) })
+    return events
+  }
+
+  #part({ text, thought, thoughtSignature: signature, functionCall: call }: z.output<typeof partSchema>): ChatEvent[] {
+    if (call) {
+      const index = ++this.#calls
+      const id = call.id ?? this.#callId(index)
+      return [
+        { kind: 'call', index, id, name: call.name, ...(signature !== undefined && { signature }) },
+        { kind: 'arguments', index, text: JSON.stringify(call.args ?? {}) },
+      ]
+    }
+    const said: ChatEvent[] = []
+    if (text && thought) said.push({ kind: 'reasoning', family: 'gemini', text })
+    else if (text) said.push({ kind: 'text', text })
+    return signature !== undefined && thought ? [...said, { kind: 'signature', signature }] : said
+  }
+
+  #stop(reason: string): StopReason {
+    const stop = reason.startsWith('IMAGE_') ? 'content_filter' : (STOPS[reason] ?? 'stop')
+    return stop === 'stop' && this.#calls >= 0 ? 'tool_calls' : stop
+  }
+}
+
+function parseAnswer(data: string): z.output<typeof answerSchema> {
+  try {
+    return answerSchema.parse(JSON.parse(data))
+  } catch (error) {
+    throw new AnswerError('the provider sent no content', { cause: error })
+  }
+}

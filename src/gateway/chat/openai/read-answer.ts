@@ -1,0 +1,141 @@
+import * as z from 'zod'
+import { AnswerError, type ChatEvent, type StopReason, type Usage } from '../events.ts'
+import { present } from '../parse.ts'
+
+const count = z.int().nonnegative().nullish().transform(present)
+
+const usageSchema = z.object({
+  prompt_tokens: count,
+  completion_tokens: count,
+  prompt_tokens_details: z.object({ cached_tokens: count, cache_write_tokens: count }).nullish().transform(present),
+  completion_tokens_details: z.object({ reasoning_tokens: count }).nullish().transform(present),
+})
+
+const callSchema = z.object({
+  index: z.int().nullish().transform(present),
+  id: z.string().nullish().transform(present),
+  function: z
+    .object({ name: z.string().nullish().transform(present), arguments: z.string().nullish().transform(present) })
+    .nullish()
+    .transform(present),
+})
+
+const messageSchema = z.object({
+  content: z.string().nullish().transform(present),
+  refusal: z.string().nullish().transform(present),
+  reasoning_content: z.string().nullish().transform(present),
+  reasoning: z.string().nullish().transform(present),
+  tool_calls: z.array(callSchema).nullish().transform(present),
+})
+
+const errorSchema = z.object({
+  message: z.string().nullish().transform(present),
+  code: z.union([z.string(), z.number()]).nullish().transform(present),
+})
+
+const answerSchema = z.object({
+  id: z.string().nullish().transform(present),
+  model: z.string().nullish().transform(present),
+  choices: z
+    .array(
+      z.object({
+        message: messageSchema.nullish().transform(present),
+        delta: messageSchema.nullish().transform(present),
+        finish_reason: z.string().nullish().transform(present),
+      }),
+    )
+    .nullish()
+    .transform(present),
+  usage: usageSchema.nullish().transform(present),
+  x_groq: z
+    .object({ usage: usageSchema.nullish().transform(present) })
+    .nullish()
+    .transform(present),
+  error: z.union([z.string(), errorSchema]).nullish().transform(present),
+})
+
+const STOPS: Readonly<Record<string, StopReason>> = {
+  stop: 'stop',
+  length: 'length',
+  model_length: 'length',
+  tool_calls: 'tool_calls',
+  function_call: 'tool_calls',
+  content_filter: 'content_filter',
+}
+
+/** Tokens as OpenAI counts them: the prompt with its cached parts. Contract: gateway.md 5.5. */
+export function openAiUsage(usage: z.output<typeof usageSchema>): Usage {
+  const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage
+  return {
+    input: usage.prompt_tokens ?? 0,
+    cacheRead: prompt?.cached_tokens ?? 0,
+    cacheWrite: prompt?.cache_write_tokens ?? 0,
+    cacheWrite1h: 0,
+    output: usage.completion_tokens ?? 0,
+    reasoning: completion?.reasoning_tokens ?? 0,
+  }
+}
+
+/** Reads the chunks of a stream, or a whole answer as if it were one. Contract: gateway.md 5.4. */
+export class OpenAiReader {
+  #started = false
+  #calls = -1
+  /** Calls by the index that the provider gives them. */
+  readonly #indexes = new Map<number, number>()
+
+  /** @param data of an event, or a body. @throws AnswerError */
+  read(data: string): ChatEvent[] {
+    if (data === '[DONE]') return []
+    const answer = parseAnswer(data)
+    const events: ChatEvent[] = []
+    if (answer.error !== undefined) return [errorOf(answer.error)]
+    const { id, model, choices, usage = answer.x_groq?.usage } = answer
+    const [choice] = choices ?? []
+    if (!this.#started && choice) {
+      this.#started = true
+      events.push({ kind: 'start', ...(id !== undefined && { id }), ...(model !== undefined && { model }) })
+    }
+    events.push(...this.#message(choice?.delta ?? choice?.message ?? {}))
+    if (choice?.finish_reason !== undefined)
+      events.push({ kind: 'stop', reason: STOPS[choice.finish_reason] ?? 'stop' })
+    const counted = usage ?? answer.x_groq?.usage
+    if (counted) events.push({ kind: 'usage', usage: openAiUsage(counted) })
+    return events
+  }
+
+  #message(message: Partial<z.output<typeof messageSchema>>): ChatEvent[] {
+    const reasoning = message.reasoning_content ?? message.reasoning
+    return [
+      ...(reasoning ? [{ kind: 'reasoning', family: 'openai', text: reasoning } as const] : []),
+      ...[message.content, message.refusal].flatMap((text) => (text ? [{ kind: 'text', text } as const] : [])),
+      ...(message.tool_calls ?? []).flatMap((call) => this.#call(call)),
+    ]
+  }
+
+  /** Some providers leave the index out: a call with an id is then a new one. */
+  #call({ index, id, function: called }: z.output<typeof callSchema>): ChatEvent[] {
+    const events: ChatEvent[] = []
+    const key = index ?? (id !== undefined ? this.#calls + 1 : this.#calls)
+    let at = this.#indexes.get(key)
+    if (at === undefined) {
+      at = ++this.#calls
+      this.#indexes.set(key, at)
+      events.push({ kind: 'call', index: at, id: id ?? `call_${at}`, name: called?.name ?? '' })
+    }
+    if (called?.arguments) events.push({ kind: 'arguments', index: at, text: called.arguments })
+    return events
+  }
+}
+
+function parseAnswer(data: string): z.output<typeof answerSchema> {
+  try {
+    return answerSchema.parse(JSON.parse(data))
+  } catch (error) {
+    throw new AnswerError('the provider sent no chat completion', { cause: error })
+  }
+}
+
+function errorOf(error: string | z.output<typeof errorSchema>): ChatEvent {
+  if (typeof error === 'string') return { kind: 'error', code: '', message: error }
+  return { kind: 'error', code: String(error.code ?? ''), message: error.message ?? '' }
+}

@@ -1,0 +1,177 @@
+import { mediaOf } from '../data-url.ts'
+import {
+  UnsayableError,
+  type CacheMark,
+  type ChatRequest,
+  type Drop,
+  type OutputFormat,
+  type Part,
+  type TextPart,
+  type ToolChoice,
+  type Turn,
+} from '../form.ts'
+import { parseBody } from '../parse.ts'
+import { arrangeTurns } from '../turns.ts'
+import { openAiRequest, type OpenAiMessage, type OpenAiRequest } from './request-schema.ts'
+
+/** What is not in the inner form: it travels on relays only, and is dropped with its name here. */
+const SAID: ReadonlySet<string> = new Set(['model', ...Object.keys(openAiRequest.shape)])
+
+/**
+ * An OpenAI chat completion request in the inner form. Contract: gateway.md 5.3.
+ * @throws UnsayableError for what is malformed, or would mean something else elsewhere.
+ */
+export function readOpenAiRequest(body: unknown, drop: Drop): ChatRequest {
+  const request = parseBody(openAiRequest, body)
+  refuseUnsayable(request)
+  for (const [field, value] of Object.entries(request)) if (!SAID.has(field) && value !== null) drop(field)
+  const { system, turns } = readMessages(request.messages, drop)
+  const maxTokens = request.max_completion_tokens ?? request.max_tokens
+  const user = request.safety_identifier ?? request.user
+  const choice = choiceOf(request.tool_choice)
+  const format = formatOf(request.response_format)
+  return {
+    stream: request.stream ?? false,
+    includeUsage: request.stream_options?.include_usage ?? false,
+    system,
+    turns: arrangeTurns(turns),
+    tools: (request.tools ?? []).map(({ function: { name, description, parameters, strict }, cache_control }) => ({
+      name,
+      ...(description !== undefined && { description }),
+      parameters: parameters ?? { type: 'object', properties: {} },
+      ...(strict !== undefined && { strict }),
+      ...marked(cache_control),
+    })),
+    ...(choice !== undefined && { choice }),
+    singleCall: request.parallel_tool_calls === false,
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(request.temperature !== undefined && { temperature: request.temperature }),
+    ...(request.top_p !== undefined && { topP: request.top_p }),
+    stop: typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []),
+    ...(format && { format }),
+    ...(request.reasoning_effort !== undefined && { effort: request.reasoning_effort }),
+    ...(user !== undefined && { user }),
+    ...(request.seed !== undefined && { seed: request.seed }),
+    ...(request.frequency_penalty !== undefined && { frequencyPenalty: request.frequency_penalty }),
+    ...(request.presence_penalty !== undefined && { presencePenalty: request.presence_penalty }),
+  }
+}
+
+function refuseUnsayable({ n, functions, function_call: functionCall }: OpenAiRequest): void {
+  if (n !== undefined && n !== 1) throw new UnsayableError('unsupported_parameter', 'n', 'only n = 1 can be translated')
+  for (const [param, value] of Object.entries({ functions, function_call: functionCall })) {
+    if (value !== undefined) throw new UnsayableError('unsupported_parameter', param, `use tools instead of ${param}`)
+  }
+}
+
+function readMessages(messages: readonly OpenAiMessage[], drop: Drop): { system: TextPart[]; turns: Turn[] } {
+  const system: TextPart[] = []
+  const turns: Turn[] = []
+  for (const [i, message] of messages.entries()) {
+    const param = `messages[${i}]`
+    switch (message.role) {
+      case 'user':
+        turns.push({ role: 'user', parts: userParts(message.content, param) })
+        break
+      case 'assistant':
+        turns.push({ role: 'assistant', parts: assistantParts(message, param) })
+        break
+      case 'tool': {
+        const { tool_call_id: id, content, cache_control } = message
+        const result = { kind: 'result', id, name: '', content: texts(content), isError: false } as const
+        turns.push({ role: 'user', parts: [{ ...result, ...marked(cache_control) }] })
+        break
+      }
+      default:
+        if (turns.length > 0) drop('messages.system_position')
+        system.push(...texts(message.content))
+    }
+  }
+  return { system: system.filter(({ text }) => text !== ''), turns }
+}
+
+const texts = (content: Extract<OpenAiMessage, { role: 'system' | 'developer' }>['content']): TextPart[] =>
+  typeof content === 'string'
+    ? [{ kind: 'text', text: content }]
+    : content.map(({ text, cache_control }) => ({ kind: 'text', text, ...marked(cache_control) }))
+
+function userParts(content: Extract<OpenAiMessage, { role: 'user' }>['content'], param: string): Part[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content }]
+  return content.map((part, i): Part => {
+    const place = `${param}.content[${i}]`
+    switch (part.type) {
+      case 'text':
+        return { kind: 'text', text: part.text, ...marked(part.cache_control) }
+      case 'image_url':
+        return { kind: 'image', source: mediaOf(part.image_url.url, place), ...marked(part.cache_control) }
+      case 'file':
+        return { kind: 'document', ...pdf(part.file, place), ...marked(part.cache_control) }
+      case 'input_audio':
+        return { kind: 'audio', ...part.input_audio }
+    }
+  })
+}
+
+function pdf(
+  { file_data: data, filename = 'document.pdf' }: { file_data?: string | undefined; filename?: string | undefined },
+  param: string,
+): { name: string; data: string } {
+  const source = data === undefined ? undefined : mediaOf(data, param)
+  if (source && 'data' in source && source.mediaType === 'application/pdf') return { name: filename, data: source.data }
+  throw new UnsayableError('unsupported_content', param, 'a file is a PDF as a data URL in file_data')
+}
+
+function assistantParts(message: Extract<OpenAiMessage, { role: 'assistant' }>, param: string): Part[] {
+  const { content, refusal, tool_calls: calls, reasoning_content: reasoning, thinking_blocks: blocks } = message
+  const thoughts = (blocks ?? []).map((block): Part => {
+    if (block.type === 'redacted_thinking') return { kind: 'reasoning', family: 'claude', text: '', sealed: block.data }
+    const { thinking: text, signature } = block
+    return { kind: 'reasoning', family: 'claude', text, ...(signature !== undefined && { signature }) }
+  })
+  if (thoughts.length === 0 && reasoning) thoughts.push({ kind: 'reasoning', family: 'openai', text: reasoning })
+  const spoken =
+    typeof content === 'string' ? [content] : (content ?? []).map((part) => ('text' in part ? part.text : part.refusal))
+  return [
+    ...thoughts,
+    ...[...spoken, refusal ?? ''].map((text): Part => ({ kind: 'text', text })),
+    ...(calls ?? []).map(
+      ({ id, function: { name, arguments: text }, extra_content: extra, cache_control }, i): Part => {
+        const signature = extra?.google?.thought_signature
+        return {
+          kind: 'call',
+          id,
+          name,
+          arguments: argumentsOf(text, `${param}.tool_calls[${i}].function.arguments`),
+          ...(signature !== undefined && { signature }),
+          ...marked(cache_control),
+        }
+      },
+    ),
+  ]
+}
+
+function argumentsOf(text: string, param: string): Record<string, unknown> {
+  try {
+    const value: unknown = text.trim() === '' ? {} : JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  } catch {
+    // told below
+  }
+  throw new UnsayableError('invalid_value', param, 'the arguments of a call are a JSON object as text')
+}
+
+function choiceOf(choice: OpenAiRequest['tool_choice']): ToolChoice | undefined {
+  if (choice === undefined) return undefined
+  return typeof choice === 'string' ? choice : { name: choice.function.name }
+}
+
+function formatOf(format: OpenAiRequest['response_format']): OutputFormat | undefined {
+  if (format?.type === 'json_object') return { type: 'json' }
+  if (format?.type !== 'json_schema') return undefined
+  const { name, schema = {}, strict } = format.json_schema
+  return { type: 'schema', name, schema, ...(strict !== undefined && { strict }) }
+}
+
+function marked(mark: { ttl?: '5m' | '1h' | undefined } | null | undefined): { cache?: CacheMark } {
+  return mark ? { cache: mark.ttl === undefined ? {} : { ttl: mark.ttl } } : {}
+}

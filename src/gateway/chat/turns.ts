@@ -1,0 +1,42 @@
+import { UnsayableError, type CallPart, type Part, type ResultPart, type Turn } from './form.ts'
+
+/**
+ * Brings turns into the order that every provider takes: equal roles in a row merged, empty text removed, each result
+ * right behind the call it answers. Contract: gateway.md 5.3.
+ * @throws UnsayableError for a result of an unknown call.
+ */
+export function arrangeTurns(turns: readonly Turn[], param = 'messages'): Turn[] {
+  const calls = new Map<string, CallPart>()
+  const results = new Map<string, ResultPart>()
+  for (const part of turns.flatMap((turn) => turn.parts)) {
+    if (part.kind === 'call') calls.set(part.id, part)
+    if (part.kind !== 'result') continue
+    const call = calls.get(part.id)
+    if (!call) throw new UnsayableError('invalid_value', param, `there is no tool call ${part.id} before its result`)
+    results.set(part.id, { ...part, name: call.name })
+  }
+  const arranged: { role: Turn['role']; parts: Part[] }[] = []
+  const append = (role: Turn['role'], parts: readonly Part[]): void => {
+    if (parts.length === 0) return
+    const last = arranged.at(-1)
+    if (last?.role === role) last.parts.push(...parts)
+    else arranged.push({ role, parts: [...parts] })
+  }
+  for (const [i, { role, parts }] of turns.entries()) {
+    append(
+      role,
+      parts.filter((part) => part.kind !== 'result' && !(part.kind === 'text' && part.text === '')),
+    )
+    // Calls of merged assistant turns are answered behind the last of them.
+    if (role === 'assistant' && turns[i + 1]?.role !== 'assistant') append('user', answersOf(arranged.at(-1), results))
+  }
+  return arranged
+}
+
+function answersOf(turn: Turn | undefined, results: ReadonlyMap<string, ResultPart>): ResultPart[] {
+  if (turn?.role !== 'assistant') return []
+  return turn.parts.flatMap((part) => {
+    const result = part.kind === 'call' ? results.get(part.id) : undefined
+    return result ? [result] : []
+  })
+}

@@ -1,0 +1,213 @@
+import { describe, expect, test } from 'vitest'
+import { AnthropicReader } from '../../../src/gateway/chat/anthropic/read-answer.ts'
+import { AnthropicStreamWriter, writeAnthropicAnswer } from '../../../src/gateway/chat/anthropic/write-answer.ts'
+import { ConverseReader } from '../../../src/gateway/chat/converse/read-answer.ts'
+import { NO_USAGE, type ChatEvent } from '../../../src/gateway/chat/events.ts'
+import { GeminiReader } from '../../../src/gateway/chat/gemini/read-answer.ts'
+import { OpenAiReader } from '../../../src/gateway/chat/openai/read-answer.ts'
+import { OpenAiStreamWriter, writeOpenAiAnswer } from '../../../src/gateway/chat/openai/write-answer.ts'
+import { EventReader } from '../../../src/gateway/relay/sse.ts'
+
+const HEAD = { id: 'a1', created: 1_700_000_000, model: 'm' }
+
+/** Text, a thought, two calls, as every dialect but Gemini's can say them. */
+const EVENTS: ChatEvent[] = [
+  { kind: 'start', id: 'a1', model: 'm' },
+  { kind: 'reasoning', family: 'claude', text: 'hm ' },
+  { kind: 'reasoning', family: 'claude', text: 'so' },
+  { kind: 'signature', signature: 'sig' },
+  { kind: 'text', text: 'It is ' },
+  { kind: 'text', text: 'wet 🌧' },
+  { kind: 'call', index: 0, id: 'c0', name: 'rain' },
+  { kind: 'arguments', index: 0, text: '{"where":' },
+  { kind: 'arguments', index: 0, text: '"here"}' },
+  { kind: 'call', index: 1, id: 'c1', name: 'wind' },
+  { kind: 'usage', usage: { ...NO_USAGE, input: 20, cacheRead: 5, output: 9 } },
+  { kind: 'stop', reason: 'tool_calls' },
+]
+
+/** Events in pieces of any size are the same answer. */
+const whole = (events: readonly ChatEvent[]): unknown => writeAnthropicAnswer(HEAD, events, NO_USAGE)
+
+function readOpenAi(bytes: Buffer, cut: number): ChatEvent[] {
+  const [events, reader] = [new EventReader(), new OpenAiReader()]
+  return [bytes.subarray(0, cut), bytes.subarray(cut)]
+    .flatMap((piece) => events.read(piece))
+    .flatMap(({ data }) => reader.read(data))
+}
+
+function readAnthropic(bytes: Buffer, cut: number): ChatEvent[] {
+  const [events, reader] = [new EventReader(), new AnthropicReader()]
+  return [bytes.subarray(0, cut), bytes.subarray(cut)]
+    .flatMap((piece) => events.read(piece))
+    .flatMap(({ data }) => reader.read(data))
+}
+
+describe('streams that were written are read back, cut at every byte', () => {
+  test('gateway#75 anthropic', () => {
+    const writer = new AnthropicStreamWriter(HEAD, { ...NO_USAGE, input: 20 })
+    const bytes = Buffer.from(EVENTS.map((event) => writer.write(event)).join('') + writer.end())
+    for (let cut = 0; cut <= bytes.length; cut++) expect(whole(readAnthropic(bytes, cut))).toEqual(whole(EVENTS))
+  })
+
+  test('gateway#75 openai', () => {
+    const writer = new OpenAiStreamWriter(HEAD, true)
+    const bytes = Buffer.from(EVENTS.map((event) => writer.write(event)).join('') + writer.end(NO_USAGE))
+    const expected = writeOpenAiAnswer(HEAD, EVENTS.filter(({ kind }) => kind !== 'signature').map(asOpenAi))
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      expect(writeOpenAiAnswer(HEAD, readOpenAi(bytes, cut))).toEqual(expected)
+    }
+  })
+
+  const asOpenAi = (event: ChatEvent): ChatEvent =>
+    event.kind === 'reasoning' ? { ...event, family: 'openai' } : event
+})
+
+test('whole answers in each dialect are what their streams say', () => {
+  const message = JSON.stringify(whole(EVENTS))
+  expect(whole(new AnthropicReader().readMessage(message))).toEqual(whole(EVENTS))
+  const completion = writeOpenAiAnswer(HEAD, EVENTS)
+  expect(completion).toMatchObject({
+    choices: [
+      {
+        finish_reason: 'tool_calls',
+        message: {
+          content: 'It is wet 🌧',
+          reasoning_content: 'hm so',
+          thinking_blocks: [{ type: 'thinking', thinking: 'hm so', signature: 'sig' }],
+          tool_calls: [
+            { id: 'c0', function: { name: 'rain', arguments: '{"where":"here"}' } },
+            { id: 'c1', function: { name: 'wind', arguments: '{}' } },
+          ],
+        },
+      },
+    ],
+    usage: { prompt_tokens: 20, completion_tokens: 9, total_tokens: 29, prompt_tokens_details: { cached_tokens: 5 } },
+  })
+})
+
+test('an anthropic stream begins blocks from 0 without gaps, and tells estimated tokens first, true ones last', () => {
+  const writer = new AnthropicStreamWriter(HEAD, { ...NO_USAGE, input: 17 })
+  const text = EVENTS.map((event) => writer.write(event)).join('') + writer.end()
+  const events = new EventReader().read(Buffer.from(text)).map(({ data }): Record<string, never> => JSON.parse(data))
+  const starts = events.filter(({ type }) => type === 'content_block_start').map(({ index }) => index)
+  expect(starts).toEqual([0, 1, 2, 3])
+  expect(events[0]).toMatchObject({ type: 'message_start', message: { usage: { input_tokens: 17 } } })
+  expect(events.at(-2)).toMatchObject({
+    type: 'message_delta',
+    delta: { stop_reason: 'tool_use' },
+    usage: { input_tokens: 15, cache_read_input_tokens: 5, output_tokens: 9 },
+  })
+})
+
+describe('gateway#67 stop reasons', () => {
+  const openAi = (reason: string) =>
+    new OpenAiReader().read(JSON.stringify({ choices: [{ delta: {}, finish_reason: reason }] })).at(-1)
+  const anthropic = (reason: string) =>
+    new AnthropicReader().read(JSON.stringify({ type: 'message_delta', delta: { stop_reason: reason } })).at(-1)
+  const gemini = (reason: string) =>
+    new GeminiReader(String).read(JSON.stringify({ candidates: [{ finishReason: reason }] })).at(-1)
+  const converse = (reason: string) =>
+    new ConverseReader().read('messageStop', JSON.stringify({ stopReason: reason })).at(-1)
+
+  test.each([
+    [openAi, 'stop', 'stop'],
+    [openAi, 'length', 'length'],
+    [openAi, 'model_length', 'length'],
+    [openAi, 'tool_calls', 'tool_calls'],
+    [openAi, 'content_filter', 'content_filter'],
+    [openAi, 'whatever', 'stop'],
+    [anthropic, 'end_turn', 'stop'],
+    [anthropic, 'stop_sequence', 'stop'],
+    [anthropic, 'pause_turn', 'stop'],
+    [anthropic, 'max_tokens', 'length'],
+    [anthropic, 'model_context_window_exceeded', 'length'],
+    [anthropic, 'tool_use', 'tool_calls'],
+    [anthropic, 'refusal', 'content_filter'],
+    [gemini, 'STOP', 'stop'],
+    [gemini, 'MAX_TOKENS', 'length'],
+    [gemini, 'SAFETY', 'content_filter'],
+    [gemini, 'IMAGE_SAFETY', 'content_filter'],
+    [gemini, 'MALFORMED_FUNCTION_CALL', 'malformed'],
+    [converse, 'end_turn', 'stop'],
+    [converse, 'max_tokens', 'length'],
+    [converse, 'tool_use', 'tool_calls'],
+    [converse, 'guardrail_intervened', 'content_filter'],
+    [converse, 'malformed_tool_use', 'malformed'],
+  ])('%o %s is %s', (read, theirs, ours) => {
+    expect(read(theirs)).toEqual({ kind: 'stop', reason: ours })
+  })
+
+  test('STOP with a call is a call; a blocked prompt is filtered', () => {
+    const call = { content: { parts: [{ functionCall: { name: 'f' } }] }, finishReason: 'STOP' }
+    const events = new GeminiReader((i) => `made_${i}`).read(JSON.stringify({ candidates: [call] }))
+    expect(events).toEqual([
+      { kind: 'start' },
+      { kind: 'call', index: 0, id: 'made_0', name: 'f' },
+      { kind: 'arguments', index: 0, text: '{}' },
+      { kind: 'stop', reason: 'tool_calls' },
+    ])
+    const blocked = new GeminiReader(String).read(JSON.stringify({ promptFeedback: { blockReason: 'SAFETY' } }))
+    expect(blocked.at(-1)).toEqual({ kind: 'stop', reason: 'content_filter' })
+  })
+})
+
+describe('gateway#68 usage', () => {
+  const usageOf = (events: readonly ChatEvent[]) => events.find((event) => event.kind === 'usage')?.usage
+
+  test('openai counts cached parts in, groq has a place of its own', () => {
+    const usage = {
+      prompt_tokens: 100,
+      completion_tokens: 30,
+      prompt_tokens_details: { cached_tokens: 60 },
+      completion_tokens_details: { reasoning_tokens: 20 },
+    }
+    const expected = { ...NO_USAGE, input: 100, cacheRead: 60, output: 30, reasoning: 20 }
+    expect(usageOf(new OpenAiReader().read(JSON.stringify({ choices: [], usage })))).toEqual(expected)
+    expect(usageOf(new OpenAiReader().read(JSON.stringify({ choices: [], x_groq: { usage } })))).toEqual(expected)
+  })
+
+  test('anthropic tells cached parts apart, the prompt first and the output last', () => {
+    const reader = new AnthropicReader()
+    const first = {
+      input_tokens: 10,
+      cache_read_input_tokens: 60,
+      cache_creation_input_tokens: 30,
+      cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 10 },
+      output_tokens: 1,
+    }
+    const start = reader.read(JSON.stringify({ type: 'message_start', message: { usage: first } }))
+    const known = { input: 100, cacheRead: 60, cacheWrite: 20, cacheWrite1h: 10, reasoning: 0 }
+    expect(usageOf(start)).toEqual({ ...known, output: 1 })
+    const end = reader.read(JSON.stringify({ type: 'message_delta', delta: {}, usage: { output_tokens: 40 } }))
+    expect(usageOf(end)).toEqual({ ...known, output: 40 })
+  })
+
+  test('gemini counts thoughts out, converse has its caches beside the input', () => {
+    const usageMetadata = {
+      promptTokenCount: 90,
+      toolUsePromptTokenCount: 10,
+      cachedContentTokenCount: 60,
+      candidatesTokenCount: 10,
+      thoughtsTokenCount: 20,
+    }
+    const gemini = new GeminiReader(String).read(JSON.stringify({ usageMetadata }))
+    expect(usageOf(gemini)).toEqual({ ...NO_USAGE, input: 100, cacheRead: 60, output: 30, reasoning: 20 })
+    const usage = {
+      inputTokens: 10,
+      outputTokens: 30,
+      cacheReadInputTokens: 60,
+      cacheWriteInputTokens: 30,
+      cacheDetails: [{ ttl: '1h', inputTokens: 10 }],
+    }
+    const converse = new ConverseReader().read('metadata', JSON.stringify({ usage }))
+    expect(usageOf(converse)).toEqual({
+      input: 100,
+      cacheRead: 60,
+      cacheWrite: 20,
+      cacheWrite1h: 10,
+      output: 30,
+      reasoning: 0,
+    })
+  })
+})
