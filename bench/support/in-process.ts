@@ -11,6 +11,8 @@ import type { Workspace } from '../../src/memory/model.ts'
 import { LocalSearch } from '../../src/memory/search/local.ts'
 import { MemoryService } from '../../src/memory/service.ts'
 import { createCellSource } from '../../src/memory/store/cell-source.ts'
+import { Bodies } from '../../src/memory/store/content/bodies.ts'
+import { vectorRows } from '../../src/memory/store/vector/rows.ts'
 
 const EMBEDDING = {
   model: 'hash:default',
@@ -31,13 +33,17 @@ export interface InProcess {
   close(): Promise<void>
 }
 
-export async function openInProcess(path: string): Promise<InProcess> {
+/** With a workspace of this model. */
+export async function openInProcess(path: string, embedding_model = EMBEDDING.model): Promise<InProcess> {
   const db = openDatabase({ dialect: 'sqlite', dsn: path, synchronous: 'normal' })
   await migrate(db, 'memory', join(packageRoot, 'migrations/memory'), systemClock.now())
-  const databases = { metadata: db, vector: db, graph: db, ledger: db }
+  const databases = { metadata: db, vector: db, vectors: vectorRows, graph: db, ledger: db }
   const service = new MemoryService({
     databases,
-    index: new LocalSearch(createCellSource(db, db), 0),
+    index: new LocalSearch(
+      createCellSource(db, db, vectorRows, new Bodies(db, undefined, createLogger('error', 'json'))),
+      0,
+    ),
     createEmbedder: (model) => createEmbedder(model, EMBEDDING),
     settings: {
       embedding: { model: EMBEDDING.model, inlineTimeoutMs: 10_000 },
@@ -55,7 +61,7 @@ export async function openInProcess(path: string): Promise<InProcess> {
     agentId: 'agent_bench',
     signal: new AbortController().signal,
   })
-  const workspace = await service.workspaces.create(caller(), { name: 'bench' })
+  const workspace = await service.workspaces.create(caller(), { name: 'bench', embedding_model })
   return {
     db,
     service,

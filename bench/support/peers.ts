@@ -1,5 +1,5 @@
 /** Other memory stores, installed beside the project at first use and driven the way their users do. */
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { startModelServer, vectorOf } from './model-server.ts'
@@ -23,7 +23,18 @@ const load = async <Module>(path: string): Promise<Module> =>
 
 interface ToolClient {
   connect(transport: { pid: number | null }): Promise<void>
-  callTool(call: { name: string; arguments: object }): Promise<{ isError?: boolean }>
+  callTool(call: { name: string; arguments: object }): Promise<{
+    isError?: boolean
+    structuredContent?: Record<string, unknown>
+  }>
+  close(): Promise<void>
+}
+
+/** A program that serves tools over its standard streams, and the client that the peers' users have. */
+export interface ToolServer {
+  pid: number | undefined
+  /** The answer as a value. @throws when the tool refuses */
+  call(name: string, args: object): Promise<Record<string, unknown>>
   close(): Promise<void>
 }
 
@@ -32,37 +43,55 @@ interface ToolSdk {
 }
 
 interface StdioSdk {
-  StdioClientTransport: new (start: { command: string; args: string[]; env: Record<string, string> }) => {
+  StdioClientTransport: new (start: {
+    command: string
+    args: string[]
+    env: Record<string, string>
+    stderr: 'ignore'
+  }) => {
     pid: number | null
   }
 }
 
-/** The reference server of the tools protocol: a graph in one JSONL file, which every call reads and writes whole. */
-export async function startServerMemory(directory: string, memories: number): Promise<Peer> {
+/** Starts the program and makes the handshake. */
+export async function startToolServer(program: string[], env: Record<string, string>): Promise<ToolServer> {
   const { Client } = await load<ToolSdk>('@modelcontextprotocol/sdk/dist/esm/client/index.js')
   const { StdioClientTransport } = await load<StdioSdk>('@modelcontextprotocol/sdk/dist/esm/client/stdio.js')
-  const file = join(directory, 'memory.jsonl')
-  let next = 0
-  const entity = (text: string) => ({ name: `note ${next++}`, entityType: 'note', observations: [text] })
-  const lines = Array.from({ length: memories }, (_, i) =>
-    JSON.stringify({ type: 'entity', ...entity(textOf(-i, 20)) }),
-  )
-  writeFileSync(file, lines.join('\n'))
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [join(modules(), '@modelcontextprotocol/server-memory/dist/index.js')],
-    env: { MEMORY_FILE_PATH: file },
-  })
+  const transport = new StdioClientTransport({ command: process.execPath, args: program, env, stderr: 'ignore' })
   const client = new Client({ name: 'bench', version: '1.0.0' })
   await client.connect(transport)
   return {
-    name: 'server-memory (stdio)',
-    ...(transport.pid !== null && { pid: transport.pid }),
-    store: async (text) => {
-      const answer = await client.callTool({ name: 'create_entities', arguments: { entities: [entity(text)] } })
+    pid: transport.pid ?? undefined,
+    call: async (name, args) => {
+      const answer = await client.callTool({ name, arguments: args })
       if (answer.isError === true) throw new Error(JSON.stringify(answer))
+      return answer.structuredContent ?? {}
     },
     close: () => client.close(),
+  }
+}
+
+/** What server-memory keeps a note as. */
+export const entityOf = (name: string, text: string): object => ({ name, entityType: 'note', observations: [text] })
+
+/** The reference server of the tools protocol: a graph in one JSONL file, which every call reads and writes whole. */
+export function startServerMemoryTools(directory: string, notes: readonly object[]): Promise<ToolServer> {
+  const file = join(directory, 'memory.jsonl')
+  if (!existsSync(file))
+    writeFileSync(file, notes.map((note) => JSON.stringify({ type: 'entity', ...note })).join('\n'))
+  const program = join(modules(), '@modelcontextprotocol/server-memory/dist/index.js')
+  return startToolServer([program], { MEMORY_FILE_PATH: file })
+}
+
+export async function startServerMemory(directory: string, memories: number): Promise<Peer> {
+  const notes = Array.from({ length: memories }, (_, i) => entityOf(`note ${i}`, textOf(-i, 20)))
+  const { pid, call, close } = await startServerMemoryTools(directory, notes)
+  let next = memories
+  return {
+    name: 'server-memory (stdio)',
+    ...(pid !== undefined && { pid }),
+    store: (text) => call('create_entities', { entities: [entityOf(`note ${next++}`, text)] }),
+    close,
   }
 }
 

@@ -11,7 +11,7 @@ export interface Place {
   }[]
 }
 
-const PROGRAMS = ['mem', 'mem-cli', 'mem-core']
+const PROGRAMS = ['mem', 'mem-cli', 'mem-core', 'openseal']
 
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 

@@ -19,8 +19,9 @@ export const ERRORS = {
 export type Id = string | number
 export type Params = Readonly<Record<string, unknown>>
 
-export interface Request {
-  id: Id
+/** A request, or without an id a notification. */
+export interface Message {
+  id?: Id
   method: string
   params: Params
 }
@@ -75,14 +76,14 @@ export function readFrame(bytes: Uint8Array): unknown {
   return value
 }
 
-/** The request in a message, or undefined for a notification. @throws RpcError when it is neither. */
-export function readMessage(message: unknown): Request | undefined {
+/** @throws RpcError when it is neither request nor notification. */
+export function readMessage(message: unknown): Message {
   if (!isMap(message)) throw badFrame('a message must be an object')
   const { jsonrpc, id, method, params = {} } = message
   if (jsonrpc !== '2.0') throw badFrame('jsonrpc must be "2.0"')
   if (typeof method !== 'string') throw badFrame('method must be a string')
   if (!isMap(params)) throw badFrame('params must be an object')
-  if (!('id' in message)) return undefined
+  if (!('id' in message)) return { method, params }
   if (!isId(id)) throw badFrame('id must be a string or a number')
   return { id, method, params }
 }

@@ -2,9 +2,9 @@ import websocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { logAccess, TOO_LARGE } from '../http/listener.ts'
 import { invalidInput, MemoryError, notFound } from '../memory/errors.ts'
-import type { Claim } from '../memory/identity.ts'
 import { refuseOtherMethods } from '../memory/routes/index.ts'
 import { readClaim } from '../memory/routes/pipeline.ts'
+import { Calls } from './calls.ts'
 import {
   badFrame,
   ERRORS,
@@ -18,7 +18,6 @@ import {
   type Params,
   type Response,
 } from './frames.ts'
-import { PinTokens } from './pin-token.ts'
 import {
   findHandshake,
   namedRevision,
@@ -27,6 +26,7 @@ import {
   UNNAMED_REVISION,
   unsupported,
 } from './revisions.ts'
+import { newSessionId, readSessionId } from './session-id.ts'
 import { Session, type Peer, type SessionParts } from './session.ts'
 
 export interface McpHttpSettings {
@@ -41,7 +41,7 @@ const MESSAGE_MAX_BYTES = 4 * FRAME_MAX_BYTES
 
 /** Mounts the tool server: a WebSocket, and streamable HTTP without streams. Contract: memory.md 3.7, 12.1. */
 export function mountMcp(app: FastifyInstance, parts: SessionParts, settings: McpHttpSettings): void {
-  const tokens = new PinTokens(parts.apiKey)
+  const running = new Map<string, AbortController>()
   // UTF-8 is checked where frames are read: there a bad one ends nothing.
   app.register(websocket, { options: { maxPayload: MESSAGE_MAX_BYTES, skipUTF8Validation: true } })
   // A refused upgrade is no upgrade, but its socket has left the listener, which would wait for it at the end.
@@ -61,7 +61,7 @@ export function mountMcp(app: FastifyInstance, parts: SessionParts, settings: Mc
         serveSocket(socket, new Session(parts, peerOf(parts, request, settings)))
       },
     })
-    scope.post(PATH, (request, reply) => servePost(parts, settings, tokens, request, reply))
+    scope.post(PATH, (request, reply) => servePost(parts, settings, running, request, reply))
     refuseOtherMethods(scope, [
       { method: 'GET', path: PATH },
       { method: 'POST', path: PATH },
@@ -106,31 +106,51 @@ function serveSocket(socket: Socket, session: Session): void {
   })
 }
 
-/** One frame, one answer; a handshake that pins an agent gives a session id to send with what follows. */
+/** One frame, one answer; a handshake gives a session id to send with what follows. */
 async function servePost(
   parts: SessionParts,
   settings: McpHttpSettings,
-  tokens: PinTokens,
+  running: Map<string, AbortController>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   const peer = peerOf(parts, request, settings)
-  const pinned = readToken(tokens, request) ?? peer.pinned
   const revision = findHandshake(header(request, 'mcp-protocol-version') ?? UNNAMED_REVISION)
-  const session = new Session(parts, { ...peer, pinned, requestId: request.id, ...(revision && { revision }) })
+  const session = new Session(parts, {
+    ...peer,
+    ...readSession(parts, running, request),
+    ...(revision && { revision }),
+    requestId: request.id,
+    gone: goneSignal(reply),
+  })
   const answer = await answerPost(session, request)
-  if (session.pinned && session.pinned !== pinned) reply.header('Mcp-Session-Id', tokens.seal(session.pinned))
+  if (session.isBegun) reply.header('Mcp-Session-Id', newSessionId(session.pinned))
   if (!answer) await reply.code(202).send()
   else await reply.code(answer.status).type('application/json; charset=utf-8').send(JSON.stringify(answer.frame))
 }
 
-/** @throws not_found 404, at which clients begin a new session. */
-function readToken(tokens: PinTokens, request: FastifyRequest): Claim | undefined {
-  const token = header(request, 'mcp-session-id')
-  if (token === undefined) return undefined
-  const claim = tokens.open(token)
-  if (!claim) throw notFound('session', token)
-  return claim
+/** @throws not_found 404, at which clients begin a new session; agent_verification_failed 401. */
+function readSession(
+  { tools }: SessionParts,
+  running: Map<string, AbortController>,
+  request: FastifyRequest,
+): Partial<Peer> {
+  const id = header(request, 'mcp-session-id')
+  if (id === undefined) return {}
+  const session = readSessionId(id)
+  if (!session) throw notFound('session', id)
+  const { pinned } = session
+  if (pinned) tools.verify(pinned)
+  return { calls: new Calls(running, id), ...(pinned && { pinned }) }
+}
+
+/** Aborts when the client closes the connection before it has its answer. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort()
+  })
+  return controller.signal
 }
 
 async function answerPost(session: Session, request: FastifyRequest): Promise<Response | undefined> {

@@ -6,6 +6,7 @@ import type { Logger } from '../memory/ports.ts'
 import { parseWith } from '../memory/routes/route.ts'
 import type { MemoryTools } from '../memory/tools/index.ts'
 import { writer, type ToolPeer } from '../memory/tools/tool.ts'
+import { Calls } from './calls.ts'
 import {
   ERRORS,
   errorOf,
@@ -15,8 +16,8 @@ import {
   readMessage,
   resultOf,
   RpcError,
+  type Message,
   type Params,
-  type Request,
   type Response,
 } from './frames.ts'
 import {
@@ -36,7 +37,7 @@ import {
 // of memory.md 12.1 on errors, arrays, keys and versions could not be kept over it; its client is used in the tests.
 
 export interface SessionParts {
-  tools: MemoryTools
+  tools: Pick<MemoryTools, 'descriptions' | 'verify' | 'prepare'>
   log: Logger
   /** The key of the server, if it has one. */
   apiKey: string | undefined
@@ -48,19 +49,28 @@ export interface Peer extends ToolPeer {
   authorized: boolean
   pinned?: Claim | undefined
   revision?: Revision
+  calls?: Calls
+  /** Aborts when nobody waits for the answers any more: in the stateless revision that cancels. */
+  gone?: AbortSignal
 }
 
 /** One connection: its handshake, and the calls that follow. Contract: memory.md 12.1. */
 export class Session {
   readonly #parts: SessionParts
   readonly #peer: ToolPeer
+  readonly #calls: Calls
+  readonly #gone: AbortSignal | undefined
   #authorized: boolean
   #pinned: Claim | undefined
   #revision: Revision
+  #isBegun = false
 
-  constructor(parts: SessionParts, { authorized, pinned, revision = DEFAULT_REVISION, ...peer }: Peer) {
+  constructor(parts: SessionParts, peer: Peer) {
+    const { authorized, pinned, revision = DEFAULT_REVISION, calls = new Calls(), gone, ...rest } = peer
     this.#parts = parts
-    this.#peer = peer
+    this.#peer = rest
+    this.#calls = calls
+    this.#gone = gone
     this.#authorized = authorized
     this.#pinned = pinned
     this.#revision = revision
@@ -69,6 +79,11 @@ export class Session {
   /** The agent that all writes are by. */
   get pinned(): Claim | undefined {
     return this.#pinned
+  }
+
+  /** Whether a handshake has been made over it. */
+  get isBegun(): boolean {
+    return this.#isBegun
   }
 
   /** Answers a frame; undefined when nothing is to be said. Never rejects: a bad frame ends nothing. */
@@ -96,26 +111,41 @@ export class Session {
 
   async #answerOne(message: unknown): Promise<Response | undefined> {
     try {
-      const request = readMessage(message)
-      return request && resultOf(request.id, await this.#run(request))
+      const { id, method, params } = readMessage(message)
+      if (id === undefined) return this.#heed(method, params)
+      return await this.#calls.run(id, async (cancelled) => {
+        const result = await this.#run({ method, params }, cancelled)
+        return cancelled.aborted ? undefined : resultOf(id, result)
+      })
     } catch (error) {
-      return errorOf(idOf(message), this.#toRpcError(error))
+      return error === CANCELLED ? undefined : errorOf(idOf(message), this.#toRpcError(error))
     }
   }
 
-  async #run({ method, params }: Request): Promise<object> {
+  #heed(method: string, params: Params): undefined {
+    if (method === 'notifications/cancelled') this.#calls.cancel(params['requestId'])
+  }
+
+  async #run({ method, params }: Message, cancelled: AbortSignal): Promise<object> {
     const isStateless = namedRevision(params) !== undefined
     if (method === 'initialize' && !isStateless) return this.#initialize(params)
     if (!this.#authorized && !(isStateless && this.#isKey(metaOf(params)['apiKey']))) throw unauthorized(NO_KEY)
-    if (!isStateless) return this.#dispatch(method, params, this.#revision, this.#pinned)
+    if (!isStateless) return this.#dispatch(method, params, this.#revision, this.#pinned, cancelled)
     requireEnvelope(params)
     const pinned = this.#readClaim(metaOf(params)) ?? this.#pinned
-    return statelessResult(method, await this.#dispatch(method, params, STATELESS_REVISION, pinned))
+    const ended = this.#gone ? AbortSignal.any([cancelled, this.#gone]) : cancelled
+    return statelessResult(method, await this.#dispatch(method, params, STATELESS_REVISION, pinned, ended))
   }
 
-  async #dispatch(method: string, params: Params, revision: Revision, pinned: Claim | undefined): Promise<object> {
+  async #dispatch(
+    method: string,
+    params: Params,
+    revision: Revision,
+    pinned: Claim | undefined,
+    cancelled: AbortSignal,
+  ): Promise<object> {
     if (method === 'tools/list') return { tools: this.#parts.tools.descriptions.map(revision.describe) }
-    if (method === 'tools/call') return this.#call(params, revision, pinned)
+    if (method === 'tools/call') return this.#call(params, revision, pinned, cancelled)
     if (method === 'ping' && !revision.stateless) return {}
     if (method === 'server/discover' && revision.stateless) return { supportedVersions: [revision.id], capabilities }
     throw new RpcError(ERRORS.method, `there is no method ${method}`, undefined, revision.stateless ? 404 : 200)
@@ -127,6 +157,7 @@ export class Session {
     if (said['apiKey'] === undefined ? !this.#authorized : !this.#isKey(said['apiKey'])) throw unauthorized(WRONG_KEY)
     this.#pinned = this.#readClaim(said) ?? this.#pinned
     this.#authorized = true
+    this.#isBegun = true
     this.#revision = negotiate(params['protocolVersion'])
     return { protocolVersion: this.#revision.id, capabilities, serverInfo }
   }
@@ -149,17 +180,23 @@ export class Session {
     return claim
   }
 
-  async #call({ name, arguments: args = {} }: Params, revision: Revision, pinned: Claim | undefined): Promise<object> {
+  async #call(
+    { name, arguments: args = {} }: Params,
+    revision: Revision,
+    pinned: Claim | undefined,
+    cancelled: AbortSignal,
+  ): Promise<object> {
     const tool = typeof name === 'string' ? name : ''
     const run = refuseAs(ERRORS.arguments, { tool }, () => {
       if (!isMap(args)) throw invalidInput('arguments must be an object', 'arguments')
       return this.#parts.tools.prepare(tool, args, this.#peer, pinned)
     })
     try {
-      const answer = await run()
+      const answer = await run(cancelled)
       const content = [{ type: 'text', text: JSON.stringify(answer) }]
       return { content, ...(revision.structured && { structuredContent: answer }), isError: false }
     } catch (error) {
+      if (cancelled.aborted) throw CANCELLED
       const known = this.#toMemoryError(error)
       throw new RpcError(ERRORS.operation, known.message, { tool, ...dataOf(known) })
     }
@@ -178,6 +215,9 @@ export class Session {
     return new MemoryError('internal_error', 'the server met a fault; it is in the log')
   }
 }
+
+/** Nothing is answered to a call that was cancelled. */
+const CANCELLED = new Error('cancelled')
 
 const NO_KEY = 'initialize with apiKey first: this server has a key'
 const WRONG_KEY = 'apiKey is not the key of this server'

@@ -52,7 +52,12 @@ describe('resolveStores', () => {
   })
 
   it('takes s3://bucket/prefix for content', () => {
-    const { stores } = makeWorkspace().load({ MEM_CONTENT_DRIVER: 's3', MEM_CONTENT_DSN: 's3://bucket/prefix' })
+    const { stores } = makeWorkspace().load({
+      MEM_CONTENT_DRIVER: 's3',
+      MEM_CONTENT_DSN: 's3://bucket/prefix',
+      AWS_ACCESS_KEY_ID: 'key',
+      AWS_SECRET_ACCESS_KEY: 'secret',
+    })
     expect(stores.content).toEqual({ driver: 's3', dsn: 's3://bucket/prefix' })
   })
 

@@ -27,11 +27,29 @@ describe('memory#127 key file', () => {
 
   it('is the key of the configuration; both forms are refused, environment and flag included', () => {
     const { load, write } = makeWorkspace({ 'mem.yaml': 'server: {api_key_file: ~/key}' })
-    write('home/key', 'from file\n', 0o600)
-    expect(load().apiKey).toBe('from file')
+    write('home/key', 'from-file\n', 0o600)
+    expect(load().apiKey).toBe('from-file')
     expect(configError(() => load({ MEM_API_KEY: 'k' })).key).toBe('server.api_key')
     expect(configError(() => load({}, { 'api-key': 'k' })).key).toBe('server.api_key')
   })
+
+  it.each(['two words', 'tab\there', 'line\nbreak', 'no\u00a0break'])(
+    'a key %j is refused wherever it stands, and not shown',
+    (key) => {
+      const { load } = makeWorkspace()
+      const { load: fromFile, write } = makeWorkspace({ 'mem.yaml': 'server: {api_key_file: ~/key}' })
+      write('home/key', key, 0o600)
+      for (const [from, wrong] of [
+        ['server.api_key', configError(() => load({ MEM_API_KEY: key }))],
+        ['server.api_key', configError(() => load({}, { 'api-key': key }))],
+        ['server.api_key_file', configError(fromFile)],
+      ] as const) {
+        expect(wrong.key).toBe(from)
+        expect(wrong.message).toContain('white space')
+        expect(wrong.message).not.toContain(key)
+      }
+    },
+  )
 
   it('is shown by the first 8 hex digits of its SHA-256', () => {
     expect(keyTag('abc')).toBe('ba7816bf')

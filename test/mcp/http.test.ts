@@ -141,8 +141,12 @@ describe('streamable HTTP', () => {
     expect((await post(request('tools/list'), { 'MCP-Protocol-Version': '1999-01-01' })).status).toBe(400)
   })
 
-  test('a handshake that pins an agent gives a session, which holds over a restart and cannot be forged', async () => {
-    expect((await post(request('initialize', {}))).headers.get('Mcp-Session-Id')).toBeNull()
+  test('a handshake gives a session, which keeps the pinned agent over a restart', async () => {
+    const sessionOf = async (params: object): Promise<string | null> =>
+      (await post(request('initialize', params))).headers.get('Mcp-Session-Id')
+    expect(await sessionOf({})).not.toBe(await sessionOf({}))
+    expect(await sessionOf({ apiKey: 'wrong' })).toBeNull()
+    expect((await post(request('ping'))).headers.get('Mcp-Session-Id')).toBeNull()
     const { headers } = await post(request('initialize', { agentId: 'agent_pinned' }))
     const session = headers.get('Mcp-Session-Id') ?? ''
     expect(session).toMatch(/^[\x21-\x7e]+$/)
@@ -152,10 +156,15 @@ describe('streamable HTTP', () => {
     const write = toolCall('mem_imprint', { workspace_id, agent_id: 'agent_other', content: 'x' })
     expect(answerOf(await post(write, inSession, again))).toMatchObject({ written_by_agent_id: 'agent_pinned' })
     expect(answerOf(await post(write, {}, again))).toMatchObject({ written_by_agent_id: 'agent_other' })
-    const forged = Buffer.from('{"agentId":"agent_root"}').toString('base64url')
-    for (const bad of [`${forged}.${session.split('.')[1]}`, forged, 'x', `${session}x`]) {
+    const encoded = (contents: object): string => Buffer.from(JSON.stringify(contents)).toString('base64url')
+    for (const bad of ['x', session.slice(1), encoded({}), encoded({ agentId: 'agent_root' })]) {
       expect((await post(write, { 'Mcp-Session-Id': bad }, again)).status).toBe(404)
     }
+    const unproven = { nonce: crypto.randomUUID(), agentId: 'agent_vendor_session_x', provider: 'vendor_session' }
+    expect(await post(write, { 'Mcp-Session-Id': encoded(unproven) }, again)).toMatchObject({
+      status: 401,
+      body: { error_code: 'agent_verification_failed' },
+    })
   })
 
   test('headers name the agent as in REST', async () => {

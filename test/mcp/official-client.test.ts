@@ -12,6 +12,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { WebSocket } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../src/base/package-root.ts'
+import { startEmbeddingProvider, type EmbeddingProvider } from '../support/embedding-provider.ts'
 import { startMemoryApi, type MemoryApi } from '../support/memory-api.ts'
 import { callEveryTool } from './every-tool.ts'
 
@@ -46,12 +47,18 @@ class WebSocketTransport implements Transport {
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'mem-test-client-'))
+let provider: EmbeddingProvider
+let embedding: Record<string, string>
 let api: MemoryApi
 beforeAll(async () => {
-  api = await startMemoryApi({ dialect: 'sqlite', env: { MEM_MCP_ENABLE: 'true', MEM_API_KEY: 'secret' } })
+  provider = await startEmbeddingProvider()
+  embedding = { OPENAI_BASE_URL: provider.url, OPENAI_API_KEY: 'none' }
+  const env = { MEM_MCP_ENABLE: 'true', MEM_API_KEY: 'secret', ...embedding }
+  api = await startMemoryApi({ dialect: 'sqlite', env })
 })
 afterAll(async () => {
   await api.stop()
+  await provider.stop()
   rmSync(directory, { recursive: true, force: true })
 })
 
@@ -61,7 +68,7 @@ const transports: Record<string, () => Transport> = {
       command: process.execPath,
       args: [join(packageRoot, 'bin/mem.js'), 'mcp', '--data-dir', join(directory, 'data')],
       cwd: directory,
-      env: { HOME: directory },
+      env: { HOME: directory, ...embedding },
       stderr: 'ignore',
     }),
   WebSocket: () => new WebSocketTransport(`${api.url.replace('http', 'ws')}/mcp`),
@@ -75,29 +82,75 @@ const eras: Record<string, ClientOptions> = {
 }
 
 describe.each(Object.keys(transports))('the official client over %s', (name) => {
-  test.each(Object.keys(eras))('with %s calls every tool, and gets answers that fit their schemas', async (era) => {
-    const client = new Client({ name: 'test', version: '1' }, eras[era])
-    const transport = transports[name]?.()
-    if (!transport) throw new Error('no transport')
+  describe.each(Object.keys(eras))('with %s', (era) => {
+    let client: Client
+    let transport: Transport
     const faults: Error[] = []
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client has no other way
-    client.onerror = (fault) => void faults.push(fault)
-    await client.connect(transport)
-    expect(client.getServerVersion()).toMatchObject({ name: 'mem' })
-    const { tools } = await client.listTools()
-    expect(tools).toHaveLength(25)
-    const calls = await callEveryTool(async (tool, args) => {
-      const { structuredContent } = await client.callTool({ name: tool, arguments: args })
+    beforeAll(async () => {
+      const made = transports[name]?.()
+      if (!made) throw new Error('no transport')
+      transport = made
+      client = new Client({ name: 'test', version: '1' }, eras[era])
+      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client has no other way
+      client.onerror = (fault) => void faults.push(fault)
+      await client.connect(transport)
+    })
+    afterAll(() => client.close())
+
+    /** The answer as a value, which the client has held against the schema of the tool. */
+    async function call(
+      tool: string,
+      args: Record<string, unknown>,
+      signal?: AbortSignal,
+    ): Promise<Record<string, unknown>> {
+      const { structuredContent } = await client.callTool({ name: tool, arguments: args }, signal && { signal })
       return Object.fromEntries(Object.entries(Object(structuredContent)))
+    }
+
+    test('calls every tool, and gets answers that fit their schemas', async () => {
+      expect(client.getServerVersion()).toMatchObject({ name: 'mem' })
+      const { tools } = await client.listTools()
+      expect(tools).toHaveLength(25)
+      expect(Object.keys(await callEveryTool(call))).toHaveLength(25)
+      expect(faults).toEqual([])
     })
-    expect(Object.keys(calls)).toHaveLength(25)
-    await expect(
-      client.callTool({ name: 'mem_get_workspace', arguments: { workspace_id: 'ws_x' } }),
-    ).rejects.toMatchObject({
-      code: -32603,
-      data: { error_code: 'not_found', status: 404 },
+
+    test('gets a refusal with its code and status', async () => {
+      await expect(call('mem_get_workspace', { workspace_id: 'ws_x' })).rejects.toMatchObject({
+        code: -32603,
+        data: { error_code: 'not_found', status: 404 },
+      })
     })
-    await client.close()
-    expect(faults).toEqual([])
+
+    test('cancels a call, which then has no effect', async () => {
+      const { id } = await call('mem_create_workspace', { name: 'slow', embedding_model: 'openai:words-8' })
+      provider.behave = () => 'hangs'
+      const [asked, abandoned] = [provider.next('asked'), provider.next('abandoned')]
+      const user = new AbortController()
+      const args = { workspace_id: id, agent_id: 'agent_test', content: 'Rye bread.' }
+      const slow = call('mem_imprint', args, user.signal)
+      await asked
+      user.abort()
+      await expect(slow).rejects.toThrow('abort')
+      await abandoned
+      provider.recover()
+      expect(await call('mem_list_memories', { workspace_id: id })).toEqual({ memories: [] })
+    })
+
+    test('sends nearly 4 MiB in one frame, and reads them again', async () => {
+      const { id: workspace_id } = await call('mem_create_workspace', {
+        name: 'large',
+        embedding_model: 'noop:default',
+      })
+      const content = 'x'.repeat(4 * 1024 * 1024 - 2048)
+      const { memory_id } = await call('mem_imprint', { workspace_id, agent_id: 'agent_test', content })
+      const { memories } = await call('mem_list_memories', { workspace_id, limit: 1 })
+      expect(memories).toMatchObject([{ id: memory_id, content }])
+    })
+
+    test('is served after a bad frame', async () => {
+      await transport.send(Object({ jsonrpc: '2.0', id: {}, method: 7 })).catch(() => undefined)
+      expect(await call('mem_list_workspaces', {})).toHaveProperty('workspaces')
+    })
   })
 })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { WebSocket } from 'undici'
-import { serveTools } from '../../src/app.ts'
+import { serveTools } from '../../src/app/tools.ts'
 import { loadConfig } from '../../src/config/load.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look at what came, whatever it is

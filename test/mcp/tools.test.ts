@@ -198,30 +198,6 @@ describe('answers', () => {
     }
   })
 
-  test('of lists stay within 2,000 tokens unless a limit is given, and their cursor leads on', async () => {
-    const ws = await api.workspace()
-    const ids: string[] = []
-    for (let i = 0; i < 30; i++) ids.unshift(await api.imprint(ws, `${i} ${'rye '.repeat(200)}`))
-    const seen: string[] = []
-    for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
-      const page = await call('mem_list_memories', { workspace_id: ws, ...(cursor !== undefined && { cursor }) })
-      expect(JSON.stringify(page).length).toBeLessThanOrEqual(8_000)
-      seen.push(...page.memories.map((memory: { id: string }) => memory.id))
-      cursor = page.next_cursor
-    }
-    expect(seen).toEqual(ids)
-    expect((await call('mem_list_memories', { workspace_id: ws, limit: 30 })).memories).toHaveLength(30)
-    const [hub = '', ...others] = ids
-    const edges = others.map((id) => ({ source_memory_id: hub, target_memory_id: id, edge_type: 'mentions' }))
-    await api.call('POST', `/workspaces/${ws}/edges/:batch`, { edges })
-    const cut = await call('mem_neighbors', { workspace_id: ws, memory_id: hub })
-    expect(cut).toMatchObject({ truncated: true })
-    expect(JSON.stringify(cut).length).toBeLessThanOrEqual(8_000)
-    const all = await call('mem_neighbors', { workspace_id: ws, memory_id: hub, k: 50 })
-    expect(all.edges).toHaveLength(29)
-    expect(all).not.toHaveProperty('truncated')
-  })
-
   test('leave one ledger entry each, with request id, address and agent', async () => {
     const ws = (await call('mem_create_workspace', { name: 'ledger' })).id
     await call('mem_imprint', { workspace_id: ws, agent_id: 'agent_test', content: 'x' })

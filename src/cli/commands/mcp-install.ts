@@ -1,11 +1,12 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { packageRoot } from '../../base/package-root.ts'
 import { loadConfig } from '../../config/load.ts'
+import { canAsk, confirm } from '../ask.ts'
 import { defineCommand, type Io } from '../command.ts'
-import { CliError, EXIT, usageError } from '../exit.ts'
+import { usageError } from '../exit.ts'
+import { openJsonFile, sectionOf } from '../json-file.ts'
 import { MCP_CLIENTS, type Connection, type McpClient, type Place } from '../mcp-clients.ts'
 import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
 
@@ -41,18 +42,21 @@ export const mcpInstall = defineCommand({
     const entry = client.entry(connection)
     if (!entry) throw usageError(`${client.title} cannot use --url`, 'Leave it out: then it starts the program itself.')
     const file = client.file(placeOf(io))
-    const before = await readSettings(file)
-    const servers = { ...asObject(before[client.section]), [NAME]: entry }
     const configuration = { [client.section]: { [NAME]: entry } }
-    const isThere = isDeepStrictEqual(before[client.section], servers)
-    const written = !isThere && !input.print && (input.yes === true || (await agrees(io, file, configuration)))
-    if (written) await writeSettings(file, { ...before, [client.section]: servers })
-    const remark = written
-      ? `written to ${file}`
-      : isThere
-        ? `already in ${file}`
-        : `for ${file} (--yes writes it there)`
-    await output.text({ client: input.client, file, configuration, written }, textOf(configuration), remark)
+    const show = (written: boolean, remark: string, text = textOf(configuration)): Promise<void> =>
+      output.text({ client: input.client, file, configuration, written }, text, remark)
+    if (input.print) return show(false, `for ${file}`)
+    const settingsFile = await openJsonFile(file)
+    const before = sectionOf(file, settingsFile.contents, client.section)
+    if (isDeepStrictEqual(before[NAME], entry)) return show(false, `already in ${file}`)
+    const asks = !input.yes && canAsk(io)
+    if (asks) io.stderr.write(`${textOf(configuration)}\n`)
+    const verb = NAME in before ? 'Replace the entry in' : 'Write this to'
+    if (!input.yes && !(await confirm(io, `${verb} ${file}?`))) {
+      return show(false, asks ? 'nothing was written' : `for ${file} (--yes writes it there)`, asks ? '' : undefined)
+    }
+    await settingsFile.write({ ...settingsFile.contents, [client.section]: { ...before, [NAME]: entry } })
+    await show(true, `written to ${file}; restart ${client.title.split(',')[0]}`, asks ? '' : undefined)
   },
 })
 
@@ -81,37 +85,4 @@ function applicationsOf(env: Io['env'], home: string): string {
   return env['XDG_CONFIG_HOME'] ?? join(home, '.config')
 }
 
-/** Asks on a terminal only; anything but yes is no. */
-async function agrees({ stdin, stderr }: Io, file: string, configuration: object): Promise<boolean> {
-  if (!stderr.isTTY) return false
-  stderr.write(`${textOf(configuration)}\nWrite this to ${file}? [y/N] `)
-  for await (const chunk of stdin) return /^\s*y(es)?\s*$/i.test(Buffer.from(chunk).toString())
-  return false
-}
-
-async function readSettings(file: string): Promise<Record<string, unknown>> {
-  let text: string
-  try {
-    text = await readFile(file, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
-    throw error
-  }
-  try {
-    return asObject(text.trim() === '' ? {} : JSON.parse(text))
-  } catch {
-    throw new CliError(EXIT.failure, `${file} is not plain JSON`, 'Put the entry that --print shows in by hand.')
-  }
-}
-
-/** Whole or not at all: the client may be reading. */
-async function writeSettings(file: string, settings: object): Promise<void> {
-  await mkdir(dirname(file), { recursive: true })
-  await writeFile(`${file}.new`, `${textOf(settings)}\n`)
-  await rename(`${file}.new`, file)
-}
-
 const textOf = (value: object): string => JSON.stringify(value, null, 2)
-
-const asObject = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {}

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
-import { serveTools } from '../../app.ts'
+import { serveTools } from '../../app/tools.ts'
 import { loadConfig } from '../../config/load.ts'
 import { defineCommand } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
+import { letYoungGenerationGrow } from '../young-generation.ts'
 
 const { config, 'data-dir': dataDir, 'embedding-model': model, 'api-key': key } = SERVE_FLAGS
 const { 'metadata-driver': metadata, 'vector-driver': vector, 'ledger-driver': ledger } = SERVE_FLAGS
@@ -28,6 +29,7 @@ export const mcp = defineCommand({
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.once(signal, () => void (stdin instanceof Readable && stdin.push(null)))
     }
+    letYoungGenerationGrow()
     await serveTools(loadConfig({ flags, env: io.env }), stdin, (line) => io.stdout.write(line))
   },
 })

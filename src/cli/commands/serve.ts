@@ -1,8 +1,8 @@
-import { setFlagsFromString } from 'node:v8'
 import { createApp, type App } from '../../app.ts'
 import { loadConfig } from '../../config/load.ts'
 import { defineCommand } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
+import { letYoungGenerationGrow } from '../young-generation.ts'
 
 export const serve = defineCommand({
   flags: SERVE_FLAGS,
@@ -14,10 +14,14 @@ export const serve = defineCommand({
     // A key named before the verb is the client's flag of the same name.
     const flags = { ...input, 'api-key': input['api-key'] ?? settings.apiKey }
     const config = loadConfig({ flags, env: io.env })
-    const app = await createApp(config)
+    const app = await createApp(config, input.services && { services: input.services })
     const url = await listenOrClose(app)
-    setFlagsFromString('--semi-space-growth-factor=2') // main.ts held it down while loading
-    io.stdout.write(welcome(url, config.storage.data_dir, config.apiKey !== undefined))
+    letYoungGenerationGrow()
+    io.stdout.write(
+      input.services?.includes('memory') === false
+        ? `mem is serving ${input.services.join(', ')} on ${url}, data in ${config.storage.data_dir}\n`
+        : welcome(url, config.storage.data_dir, config.apiKey !== undefined),
+    )
     if (config.server.tls.enabled) process.on('SIGHUP', () => void app.reloadCertificate())
     await stopSignal()
     await app.close()

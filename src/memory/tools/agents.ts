@@ -1,10 +1,11 @@
 import * as z from 'zod'
-import { agentSchema, type Agent } from '../model.ts'
+import { agentsAnswer } from '../answers.ts'
+import { agentSchema } from '../model.ts'
 import { agentRequest } from '../requests.ts'
 import { cursorKey } from '../routes/lists.ts'
 import { listAgents } from '../store/agents.ts'
-import { fittingPage, nextCursor, pageArguments } from './lists.ts'
-import { record, tool, workspaceId, type Tool } from './tool.ts'
+import { fittingPage, pageArguments } from './parts.ts'
+import { tool, workspaceId, type Tool } from './tool.ts'
 
 /** Contract: memory.md 12.2. */
 export const agentTools: readonly Tool[] = [
@@ -25,7 +26,7 @@ export const agentTools: readonly Tool[] = [
   tool(
     { name: 'mem_list_agents', description: 'List the agents of a workspace, newest first.', effect: 'reads' },
     z.strictObject({ workspace_id: workspaceId, ...pageArguments }),
-    z.object({ agents: z.array(record<Agent>()), ...nextCursor }),
+    agentsAnswer,
     async (call, { workspace_id, limit, cursor }) => {
       const { id } = await call.workspace(workspace_id)
       const before = cursorKey(cursor, [0, ''] as const)

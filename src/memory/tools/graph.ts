@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import { CLIENT_EDGE_TYPES, EDGE_TYPES, edgeSchema, headerSchema, type Edge, type MemoryHeader } from '../model.ts'
-import { linkRequest, neighborsRequest, traverseRequest, type Direction } from '../requests.ts'
+import { edgesAnswer, linkAnswer, traverseAnswer } from '../answers.ts'
+import { CLIENT_EDGE_TYPES, type Edge } from '../model.ts'
+import { linkRequest, neighborsRequest, traverseRequest } from '../requests.ts'
 import { findEdgeOwner } from '../store/edges.ts'
-import type { EdgesAnswer } from '../walk.ts'
-import { ANSWER_CHARACTERS } from './lists.ts'
-import { record, tool, workspaceId, writer, type Tool } from './tool.ts'
+import { cursorArgument, fittingPart, nextCursor } from './parts.ts'
+import { tool, workspaceId, writer, type Tool } from './tool.ts'
 
 const inWorkspace = { workspace_id: workspaceId }
 const { target_memory_id, properties_json } = linkRequest.in.shape
@@ -26,7 +26,7 @@ export const graphTools: readonly Tool[] = [
       edge_type: z.enum(CLIENT_EDGE_TYPES),
       properties_json,
     }),
-    z.object({ edge: edgeSchema, ledger_id: z.string() }),
+    linkAnswer,
     async (call, { workspace_id, agent_id, ...wish }) => {
       const { workspace, caller } = await call.write(workspace_id, agent_id)
       return call.service.links.link(caller, workspace.id, wish)
@@ -57,24 +57,20 @@ export const graphTools: readonly Tool[] = [
   tool(
     {
       name: 'mem_neighbors',
-      description:
-        'List the Edges of a Memory and the headers of the Memories they join. Without k a long answer is cut, and truncated says so.',
+      description: 'List the Edges of a Memory and the headers of the Memories they join. k: so many a direction.',
       effect: 'reads',
       graph: true,
     },
-    neighborsRequest.in.omit({ type: true }).extend(inWorkspace),
-    z.object({
-      edges: z.array(record<Edge>()),
-      neighbors: z.array(headerSchema),
-      truncated: z.literal(true).optional(),
-    }),
-    async (call, { workspace_id, edge_types: types, k, ...rest }) => {
+    neighborsRequest.in.omit({ type: true }).extend({ ...inWorkspace, ...cursorArgument }),
+    edgesAnswer,
+    async (call, { workspace_id, edge_types: types, cursor, ...request }) => {
       const { id } = await call.workspace(workspace_id)
-      const list = (most: number | undefined): Promise<EdgesAnswer> =>
-        call.service.graph.neighbors(id, { ...rest, types, k: most })
-      const found = await list(k)
-      const fitting = k === undefined ? fittingK(found, rest.direction) : undefined
-      return fitting === undefined ? found : { ...(await list(fitting)), truncated: true as const }
+      const { edges, neighbors } = await call.service.graph.neighbors(id, { ...request, types })
+      const ends = new Map(neighbors.map((header) => [header.memory_id, header]))
+      const joined = edges.map((edge) => ({ edge, header: ends.get(farEnd(edge, request.memory_id)) }))
+      const { items, rest } = fittingPart(joined, cursor, request.k !== undefined)
+      const headers = new Set(items.flatMap(({ header }) => header ?? []))
+      return { edges: items.map(({ edge }) => edge), neighbors: [...headers], ...rest }
     },
   ),
   tool(
@@ -84,25 +80,20 @@ export const graphTools: readonly Tool[] = [
       effect: 'reads',
       graph: true,
     },
-    traverseRequest.in.omit({ type: true }).extend({ ...inWorkspace, depth: z.int() }),
-    z.object({
-      seed: record<MemoryHeader>(),
-      layers: z.array(
-        z.array(z.object({ memory_id: z.string(), via_edge_id: z.string(), via_edge_type: z.enum(EDGE_TYPES) })),
-      ),
-      stats: z.object({ nodes_visited: z.int(), edges_walked: z.int(), truncated: z.boolean() }),
-    }),
-    async (call, { workspace_id, edge_types: types, ...rest }) => {
+    traverseRequest.in.omit({ type: true }).extend({ ...inWorkspace, depth: z.int(), ...cursorArgument }),
+    traverseAnswer.extend(nextCursor),
+    async (call, { workspace_id, edge_types: types, cursor, ...request }) => {
       const { id } = await call.workspace(workspace_id)
-      return call.service.graph.traverse(id, { ...rest, types })
+      const { layers, ...found } = await call.service.graph.traverse(id, { ...request, types })
+      const steps = layers.flatMap((layer, depth) => layer.map((step) => ({ step, depth })))
+      const { items, rest } = fittingPart(steps, cursor, false)
+      // Every layer up to the last one that is shown, so that its place says how far away it is.
+      const shown = layers.slice(0, 1 + (items.at(-1)?.depth ?? -1))
+      const parts = shown.map((_, at) => items.flatMap(({ step, depth }) => (depth === at ? step : [])))
+      return { ...found, layers: parts, ...rest }
     },
   ),
 ]
 
-/** The `k` that makes the answer fit, when it was not asked for so large; undefined when it fits. */
-function fittingK(found: EdgesAnswer, direction: Direction): number | undefined {
-  const size = JSON.stringify(found).length
-  if (size <= ANSWER_CHARACTERS) return undefined
-  const count = Math.floor((found.edges.length * ANSWER_CHARACTERS) / size)
-  return Math.max(1, direction === 'both' ? count >> 1 : count)
-}
+const farEnd = (edge: Edge, from: string): string =>
+  edge.source_memory_id === from ? edge.target_memory_id : edge.source_memory_id

@@ -24,6 +24,9 @@ export interface ToolDescription {
   annotations: Record<string, boolean>
 }
 
+/** Runs a call that has been read; aborted, it is applied wholly or not at all. @throws MemoryError */
+export type Run = (cancelled: AbortSignal) => Promise<object>
+
 /** The tools over the memory service. Contract: memory.md 12.2. */
 export class MemoryTools {
   readonly #service: MemoryService
@@ -58,13 +61,13 @@ export class MemoryTools {
    * Reads a call, and gives what runs it; a pinned agent writes in place of the one that the arguments name.
    * @throws invalid_input for an unknown tool, and for missing, mistyped and unknown arguments; nothing has been done then.
    */
-  prepare(name: string, args: Record<string, unknown>, peer: ToolPeer, pinned?: Claim): () => Promise<object> {
+  prepare(name: string, args: Record<string, unknown>, peer: ToolPeer, pinned?: Claim): Run {
     const tool = TOOLS.find((each) => each.name === name)
     if (!tool) throw invalidInput(`there is no tool ${name}`, 'name')
     refuseBadText(args)
     const run = tool.prepare(args)
-    return () => {
-      const signal = AbortSignal.timeout(this.#timeoutMs)
+    return (cancelled) => {
+      const signal = AbortSignal.any([AbortSignal.timeout(this.#timeoutMs), cancelled])
       const { tenancy = UNBOUND, requestId = this.#ids('req_'), ...origin } = peer
       const caller = { ...origin, requestId, startedAt: performance.now(), agentId: SYSTEM_AGENT, signal }
       return beforeDeadline(signal, run(new ToolCall(this.#service, tool, caller, tenancy, pinned)))

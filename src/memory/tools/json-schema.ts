@@ -1,4 +1,14 @@
 import * as z from 'zod'
+import { agentSchema, collectionSchema, edgeSchema, memorySchema, workspaceSchema } from '../model.ts'
+
+/** Records whose fields the answer of a tool of their own lists: in lists they are objects, which costs fewer tokens. */
+const LISTED_ELSEWHERE: ReadonlySet<z.core.$ZodType> = new Set([
+  agentSchema,
+  collectionSchema,
+  edgeSchema,
+  memorySchema,
+  workspaceSchema,
+])
 
 type Node = z.core.JSONSchema.JSONSchema
 
@@ -7,24 +17,25 @@ export const inputSchema = (schema: z.ZodType): Record<string, unknown> => conve
 
 /** The JSON Schema of its answer: the fields and their types, those of records in it included. */
 export const outputSchema = (schema: z.ZodType): Record<string, unknown> =>
-  convert(schema, 'output', (node, path) => {
+  convert(schema, 'output', (node, path, of) => {
     trim(node)
     delete node.description
     delete node.enum
     delete node.additionalProperties
     if (path.length > 0) delete node.required
-    if (path.filter((step) => step === 'properties').length > 1) delete node.properties
+    const isKnown = path.includes('items') && LISTED_ELSEWHERE.has(of)
+    if (isKnown || path.filter((step) => step === 'properties').length > 1) delete node.properties
   })
 
 function convert(
   schema: z.ZodType,
   io: 'input' | 'output',
-  edit: (node: Node, path: readonly (string | number)[]) => void,
+  edit: (node: Node, path: readonly (string | number)[], of: z.core.$ZodType) => void,
 ): Record<string, unknown> {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
-    override: ({ jsonSchema, path }) => edit(jsonSchema, path),
+    override: ({ jsonSchema, path, zodSchema }) => edit(jsonSchema, path, zodSchema),
   })
   return rest
 }

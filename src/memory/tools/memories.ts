@@ -1,25 +1,24 @@
 import * as z from 'zod'
-import { memoryWithCellsSchema, pastMemorySchema, versionSchema, type Memory } from '../model.ts'
+import { encodeCursor } from '../../base/pages.ts'
+import {
+  appendAnswer,
+  forgetAnswer,
+  imprintAnswer,
+  memoriesAnswer,
+  patchAnswer,
+  updateAnswer,
+  watermarksAnswer,
+} from '../answers.ts'
+import { memoryWithCellsSchema, pastMemorySchema, type Memory, type PastMemory } from '../model.ts'
 import { appendRequest, imprintRequest, patchRequest, updateRequest } from '../requests.ts'
 import { cursorKey } from '../routes/lists.ts'
-import { fittingPage, nextCursor, pageArguments } from './lists.ts'
-import { record, tool, workspaceId, writer, type Tool } from './tool.ts'
+import { cursorArgument, fits, fittingPage, fittingText, nextCursor, pageArguments } from './parts.ts'
+import { tool, workspaceId, writer, type Tool } from './tool.ts'
 
 const inWorkspace = { workspace_id: workspaceId }
 const asAgent = { ...inWorkspace, agent_id: writer }
 const ofMemory = { ...inWorkspace, memory_id: z.string() }
 const ofMemoryAsAgent = { ...ofMemory, agent_id: writer }
-
-/** What every edit answers with (*E* of memory.md 3.2). */
-const edited = z.object({
-  memory_id: z.string(),
-  watermark: z.string(),
-  content_md5: z.string(),
-  cells_skipped: z.int(),
-  last_modified_by_agent_id: z.string(),
-  ledger_id: z.string().optional(),
-  latency_ms: z.number(),
-})
 
 /** Contract: memory.md 12.2. */
 export const memoryTools: readonly Tool[] = [
@@ -30,17 +29,7 @@ export const memoryTools: readonly Tool[] = [
       effect: 'adds',
     },
     imprintRequest.extend(asAgent),
-    z.object({
-      memory_id: z.string(),
-      watermark: z.string(),
-      content_md5: z.string(),
-      cells_created: z.int(),
-      recall_ready: z.boolean(),
-      auto_linked_edges: z.int().optional(),
-      written_by_agent_id: z.string(),
-      ledger_id: z.string(),
-      latency_ms: z.number(),
-    }),
+    imprintAnswer,
     async (call, { workspace_id, agent_id, ...request }) => {
       const { workspace, caller } = await call.write(workspace_id, agent_id)
       return call.service.imprint.run(caller, workspace, request)
@@ -49,19 +38,27 @@ export const memoryTools: readonly Tool[] = [
   tool(
     {
       name: 'mem_lookup',
-      description: 'Read a whole Memory with its Cells; with watermark, the exact text of that past version.',
+      description:
+        'Read a Memory with its Cells; with watermark, the exact text of that past version. Long content comes in parts without Cells: pass next_cursor as cursor for the next. include_cells: all at once.',
       effect: 'reads',
     },
-    z.strictObject({ ...ofMemory, watermark: z.string().optional() }),
+    z.strictObject({
+      ...ofMemory,
+      watermark: z.string().optional(),
+      include_cells: z.boolean().optional(),
+      ...cursorArgument,
+    }),
     memoryWithCellsSchema
-      .partial({ cells: true })
-      .extend(pastMemorySchema.pick({ current_watermark: true }).partial().shape),
-    async (call, { workspace_id, memory_id, watermark }) => {
+      .extend({ ...pastMemorySchema.pick({ current_watermark: true }).shape, ...nextCursor })
+      .partial({ cells: true, current_watermark: true }),
+    async (call, { workspace_id, memory_id, watermark, include_cells, cursor }) => {
       const workspace = await call.workspace(workspace_id)
       const { memories } = call.service
-      return watermark === undefined
-        ? memories.lookup(workspace, memory_id)
-        : memories.at(workspace, memory_id, watermark)
+      const [version, start] = cursorKey(cursor, ['', 0] as const) ?? [watermark, 0]
+      if (version !== undefined) return partOf(await memories.at(workspace, memory_id, version), start)
+      const { cells, ...memory } = await memories.lookup(workspace, memory_id)
+      const whole = include_cells === false ? memory : { ...memory, cells }
+      return include_cells === true || fits(whole) ? whole : partOf(memory, 0)
     },
   ),
   tool(
@@ -72,7 +69,7 @@ export const memoryTools: readonly Tool[] = [
       effect: 'changes',
     },
     updateRequest.required({ expected_watermark: true }).extend(ofMemoryAsAgent),
-    edited.extend({ cells_re_embedded: z.int() }),
+    updateAnswer,
     async (call, { workspace_id, memory_id, agent_id, ...request }) => {
       const { workspace, caller } = await call.write(workspace_id, agent_id)
       return call.service.edits.update(caller, workspace, memory_id, request, request.expected_watermark)
@@ -86,12 +83,7 @@ export const memoryTools: readonly Tool[] = [
       effect: 'changes',
     },
     patchRequest.required({ expected_watermark: true }).extend(ofMemoryAsAgent),
-    edited.extend({
-      patches_applied: z.int(),
-      cells_re_embedded: z.int(),
-      cells_added: z.int(),
-      cells_removed: z.int(),
-    }),
+    patchAnswer,
     async (call, { workspace_id, memory_id, agent_id, ...request }) => {
       const { workspace, caller } = await call.write(workspace_id, agent_id)
       return call.service.edits.patch(caller, workspace, memory_id, request, request.expected_watermark)
@@ -104,7 +96,7 @@ export const memoryTools: readonly Tool[] = [
       effect: 'adds',
     },
     appendRequest.extend(ofMemoryAsAgent),
-    edited.extend({ cells_added: z.int() }),
+    appendAnswer,
     async (call, { workspace_id, memory_id, agent_id, ...request }) => {
       const { workspace, caller } = await call.write(workspace_id, agent_id)
       return call.service.edits.append(caller, workspace, memory_id, request, request.expected_watermark)
@@ -118,14 +110,7 @@ export const memoryTools: readonly Tool[] = [
       effect: 'changes',
     },
     z.strictObject({ ...ofMemoryAsAgent, redact_audit: z.boolean().default(false) }),
-    z.object({
-      memory_id: z.string(),
-      watermark: z.string(),
-      cascaded_edges: z.int(),
-      redacted_entries: z.int().optional(),
-      warnings: z.array(z.string()).optional(),
-      ledger_id: z.string(),
-    }),
+    forgetAnswer,
     async (call, { workspace_id, memory_id, agent_id, redact_audit }) => {
       const { workspace, caller } = await call.write(workspace_id, agent_id)
       return call.service.forget.run(caller, workspace.id, memory_id, redact_audit, undefined)
@@ -134,17 +119,19 @@ export const memoryTools: readonly Tool[] = [
   tool(
     {
       name: 'mem_list_memories',
-      description: 'List Memories with their content, newest first. To search, use mem_recall.',
+      description:
+        'List Memories, newest first, with content where it is short; mem_lookup reads the others. To search, use mem_recall.',
       effect: 'reads',
     },
     z.strictObject({ ...inWorkspace, collection_id: z.string().optional(), ...pageArguments }),
-    z.object({ memories: z.array(record<Memory>()), ...nextCursor }),
+    memoriesAnswer,
     async (call, { workspace_id, collection_id, limit, cursor }) => {
       const workspace = await call.workspace(workspace_id)
       const before = cursorKey(cursor, [0, ''] as const)
-      const { items, rest } = await fittingPage(limit, 50, 200, (most) =>
-        call.service.memories.list(workspace, collection_id, true, most, before),
-      )
+      const { items, rest } = await fittingPage(limit, 50, 200, async (most) => {
+        const page = await call.service.memories.list(workspace, collection_id, true, most, before)
+        return limit === undefined ? { ...page, items: page.items.map(withShortContent) } : page
+      })
       return { memories: items, ...rest }
     },
   ),
@@ -155,7 +142,7 @@ export const memoryTools: readonly Tool[] = [
       effect: 'reads',
     },
     z.strictObject({ ...ofMemory, ...pageArguments }),
-    z.object({ watermarks: z.array(versionSchema), ...nextCursor }),
+    watermarksAnswer,
     async (call, { workspace_id, memory_id, limit, cursor }) => {
       const { id } = await call.workspace(workspace_id)
       const before = cursorKey(cursor, [0] as const)?.[0]
@@ -166,3 +153,21 @@ export const memoryTools: readonly Tool[] = [
     },
   ),
 ]
+
+/** As much of the content from `start` on as fits; the cursor for the rest names the version, so that the parts belong together. */
+function partOf(memory: Memory | PastMemory, start: number): Memory & { next_cursor?: string } {
+  const { content = '', ...rest } = memory
+  const part = fittingText(content.slice(start), rest)
+  const end = start + part.length
+  return {
+    ...rest,
+    content: part,
+    ...(end < content.length && { next_cursor: encodeCursor([memory.head_watermark, end]) }),
+  }
+}
+
+/** A Memory that fills more than a default answer is listed as with `include_content=false`. */
+function withShortContent(memory: Memory): Memory {
+  const { content: _, ...rest } = memory
+  return fits(memory) ? memory : rest
+}

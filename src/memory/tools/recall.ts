@@ -1,7 +1,9 @@
 import * as z from 'zod'
-import { recallAnswerSchema } from '../model.ts'
+import { pinAnswer } from '../answers.ts'
+import { recallAnswerSchema, type RecallHit } from '../model.ts'
 import { pinRequest, recallRequest } from '../requests.ts'
 import { findPinOwner } from '../store/pins.ts'
+import { cursorArgument, fits, fittingPart, fittingText, nextCursor } from './parts.ts'
 import { tool, workspaceId, writer, type Tool } from './tool.ts'
 
 const { query, mode, k, watermark, label } = pinRequest.shape
@@ -13,17 +15,23 @@ export const recallTools: readonly Tool[] = [
     {
       name: 'mem_recall',
       description:
-        'Find the Memories that say most about a query; each hit brings its best passage. mode lookup instead reads memory_ids (query may be empty). filters.tags: key to accepted value(s).',
+        'Find the Memories that say most about a query; each hit brings its best passage. mode lookup instead reads memory_ids (query may be empty). filters.tags: key to accepted value(s). Without k: 5, as many at once as are short; next_cursor leads on.',
       effect: 'reads',
     },
     recallRequest.extend({
       workspace_id: workspaceId,
       query: recallRequest.shape.query.unwrap(),
-      k: z.int().min(1, 'must be 1 to 100').max(100, 'must be 1 to 100').default(5),
+      k: z.int().min(1, 'must be 1 to 100').max(100, 'must be 1 to 100').optional(),
+      ...cursorArgument,
     }),
-    recallAnswerSchema,
-    async (call, { workspace_id, ...request }) =>
-      call.service.recall.run(call.caller, await call.workspace(workspace_id), request),
+    recallAnswerSchema.extend(nextCursor),
+    async (call, { workspace_id, cursor, ...request }) => {
+      const isSized = request.k !== undefined
+      const answer = await call.service.recall.run(call.caller, await call.workspace(workspace_id), request)
+      const hits = isSized ? answer.results : answer.results.map(withShortText)
+      const { items, rest } = fittingPart(hits, cursor, isSized)
+      return { ...answer, results: items, ...rest }
+    },
   ),
   tool(
     {
@@ -44,7 +52,7 @@ export const recallTools: readonly Tool[] = [
         const pinned = typeof asked === 'string' ? { query: asked } : asked
         return { ...rest, query: pinned.query, mode: rest.mode ?? pinned.mode ?? 'hybrid', k: rest.k ?? pinned.k ?? 10 }
       }),
-    z.object({ pin_id: z.string(), watermark: z.string() }),
+    pinAnswer,
     async (call, { workspace_id, agent_id, ...request }) => {
       const { workspace, caller, named } = await call.write(workspace_id, agent_id)
       return call.service.workspaces.createPin(caller, workspace.id, request, named)
@@ -64,3 +72,10 @@ export const recallTools: readonly Tool[] = [
     },
   ),
 ]
+
+/** A hit that alone is more than a default answer brings the beginning of its text: `mem_lookup` reads all of it. */
+function withShortText(hit: RecallHit): RecallHit {
+  if (fits(hit)) return hit
+  const { text, cells: _, ...rest } = hit
+  return { ...rest, text: fittingText(text, rest) }
+}

@@ -51,9 +51,6 @@ export const tool = <Input, Output extends object>(
 /** The argument that names who writes. */
 export const writer = agentIdSchema.refine((id) => !/[\p{Cc}\ufffd]/u.test(id), 'must be printable')
 export const workspaceId = z.string()
-/** A record whose fields another tool's answer lists: here it is described as an object, which costs fewer tokens. */
-export const record = <T>() => z.custom<T>().meta({ type: 'object' })
-
 export const deletedAnswer = z.object({ deleted: z.string() })
 
 /** Which workspaces a connection reaches. Contract: memory.md 2.6. */

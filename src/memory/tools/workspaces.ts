@@ -1,11 +1,12 @@
 import * as z from 'zod'
-import { collectionSchema, workspaceSchema, type Collection, type Workspace } from '../model.ts'
+import { collectionsAnswer, workspacesAnswer } from '../answers.ts'
+import { collectionSchema, workspaceSchema } from '../model.ts'
 import { collectionRequest, workspaceRequest } from '../requests.ts'
 import { cursorKey } from '../routes/lists.ts'
 import { findCollectionOwner, listCollections } from '../store/collections.ts'
 import { listWorkspaces } from '../store/workspaces.ts'
-import { fittingPage, nextCursor, pageArguments } from './lists.ts'
-import { deletedAnswer, record, tool, workspaceId, type Tool } from './tool.ts'
+import { fittingPage, pageArguments } from './parts.ts'
+import { deletedAnswer, tool, workspaceId, type Tool } from './tool.ts'
 
 const inWorkspace = z.strictObject({ workspace_id: workspaceId })
 
@@ -38,7 +39,7 @@ export const workspaceTools: readonly Tool[] = [
       effect: 'reads',
     },
     z.strictObject(pageArguments),
-    z.object({ workspaces: z.array(record<Workspace>()), ...nextCursor }),
+    workspacesAnswer,
     async (call, { limit, cursor }) => {
       const before = cursorKey(cursor, [''] as const)?.[0]
       const { items, rest } = await fittingPage(limit, 100, 200, (most) =>
@@ -86,7 +87,7 @@ export const workspaceTools: readonly Tool[] = [
   tool(
     { name: 'mem_list_collections', description: 'List the collections of a workspace by name.', effect: 'reads' },
     inWorkspace.extend(pageArguments),
-    z.object({ collections: z.array(record<Collection>()), ...nextCursor }),
+    collectionsAnswer,
     async (call, { workspace_id, limit, cursor }) => {
       const { id } = await call.workspace(workspace_id)
       const after = cursorKey(cursor, [''] as const)?.[0]

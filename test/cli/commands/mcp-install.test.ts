@@ -1,4 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -38,7 +49,7 @@ test.each([
 ])('on a terminal it asks; %j', async (stdin, writes) => {
   const { code, stderr } = await install(['cursor'], { stdin, isTTY: true })
   expect(code).toBe(0)
-  expect(stderr).toContain(`Write this to ${cursor()}? [y/N]`)
+  expect(stderr).toContain(`Write this to ${cursor()}?`)
   expect(existsSync(cursor())).toBe(writes)
 })
 
@@ -57,11 +68,44 @@ test('--print never writes', async () => {
   expect(() => read(cursor())).toThrow('ENOENT')
 })
 
-test('a file with comments is left alone', async () => {
-  keep(cursor(), '{ // mine\n}')
-  const { code, stderr } = await install(['cursor', '--yes'])
-  expect([code, readFileSync(cursor(), 'utf8')]).toEqual([4, '{ // mine\n}'])
-  expect(stderr).toContain('not plain JSON')
+test('on a terminal it says that an entry is to be replaced, and shows the new one once', async () => {
+  keep(cursor(), '{"mcpServers": {"mem": {"command": "old"}}}')
+  const { stdout, stderr } = await install(['cursor'], { stdin: 'y\n', isTTY: true })
+  expect([stdout, stderr.split('"command"').length]).toEqual(['', 2])
+  expect(stderr).toContain('Replace the entry in')
+  expect(read(cursor())).toEqual({ mcpServers: { mem: program('--data-dir', join(home, 'data')) } })
+})
+
+test.each(['{ // mine\n}', '{"mcpServers": []}', '{"mcpServers": "x"}', '[]', '"x"', 'null', '{', '{"a": 1,}'])(
+  'the file %j is left alone',
+  async (text) => {
+    keep(cursor(), text)
+    const { code, stderr } = await install(['cursor', '--yes'])
+    expect([code, readFileSync(cursor(), 'utf8')]).toEqual([4, text])
+    expect(stderr).toContain('not a plain JSON object')
+    expect((await install(['cursor', '--print'])).code).toBe(0)
+  },
+)
+
+test('a file that cannot be read or written is named', async () => {
+  mkdirSync(cursor(), { recursive: true })
+  expect(await install(['cursor', '--yes'])).toMatchObject({ code: 4, stderr: expect.stringContaining(cursor()) })
+  keep(join(home, '.gemini'), 'a file where a directory should be')
+  expect(await install(['gemini', '--yes'])).toMatchObject({ code: 4, stderr: expect.stringContaining('.gemini') })
+})
+
+test('a blank file, one with a byte order mark, indentation, access rights and links stay what they are', async () => {
+  const kept = join(home, 'dotfiles.json')
+  keep(kept, '\ufeff{\n\t"theme": "dark"\n}\n')
+  chmodSync(kept, 0o600)
+  mkdirSync(dirname(cursor()), { recursive: true })
+  symlinkSync(kept, cursor())
+  expect((await install(['cursor', '--yes'])).code).toBe(0)
+  expect(lstatSync(cursor()).isSymbolicLink()).toBe(true)
+  expect(statSync(kept).mode & 0o777).toBe(0o600)
+  expect(readFileSync(kept, 'utf8')).toMatch(/^\{\n\t"theme": "dark",\n\t"mcpServers": \{\n/)
+  keep(join(home, '.gemini/settings.json'), ' \n')
+  expect((await install(['gemini', '--yes'])).code).toBe(0)
 })
 
 test('a configuration file is named by its whole path', async () => {
