@@ -1,5 +1,5 @@
 import { invalidInput, notFound } from '../memory/errors.ts'
-import { queryLedger } from '../memory/ledger.ts'
+import { queryLedger, requireLedger } from '../memory/ledger.ts'
 import type { LedgerEntry } from '../memory/model.ts'
 import { findChain, listChains } from '../memory/store/chains.ts'
 import type { LedgerFilter } from '../memory/store/ledger.ts'
@@ -25,7 +25,8 @@ export async function auditExport({ service }: Console, request: PageRequest): P
   if (format !== 'csv' && format !== 'ndjson') throw invalidInput('format must be csv or ndjson', 'format')
   const filter = auditFilter(request)
   const ws = query('ws')
-  const { metadata, ledger } = service.seams
+  const { metadata } = service.seams
+  const ledger = requireLedger(service.seams.ledger)
   if (ws !== undefined && !(await findChain(metadata, ws))) throw notFound('workspace', ws)
   const ids = ws === undefined ? (await listChains(metadata)).map((chain) => chain.workspaceId) : [ws]
 

@@ -23,6 +23,11 @@ export class Form {
     return this.#values.get(name)?.[0]
   }
 
+  /** Every field with its first value as text, in order. */
+  fields(): [name: string, value: string][] {
+    return [...this.#values.keys()].map((name) => [name, this.raw(name) ?? ''])
+  }
+
   /** The field's text as it came, empty included. */
   raw(name: string): string | undefined {
     const value = this.value(name)

@@ -1,6 +1,7 @@
 import { EDGE_TYPES } from '../memory/model.ts'
 
-/** How values are written on pages. Templates see these names; all that they give is text, escaped where it is shown. */
+/** How values are written on pages. Templates see these names; all that they give is text, escaped where it is shown,
+ * but for what says that it is HTML. */
 export interface Format {
   /** `12 s ago` within a day, else the day. */
   ago(timestamp: string): string
@@ -14,7 +15,12 @@ export interface Format {
   title(text: string, length: number): string
   score(value: number): string
   size(characters: number): string
+  bytes(n: number): string
   number(value: number): string
+  /** HTML: what stands between backticks is set as code; the rest is escaped. */
+  code(text: string): string
+  /** HTML: a path that may break behind its slashes. */
+  breakable(path: string): string
   /** The words of an op or type: `tag_set` is `tag set`. */
   words(name: string): string
   edgeTypes: readonly string[]
@@ -30,7 +36,10 @@ export const createFormat = (now: number): Format => ({
   score: (value) => value.toFixed(3),
   size: (characters) =>
     characters < 1000 ? `${characters} characters` : `${(characters / 1000).toFixed(1)}k characters`,
+  bytes: (n) => (n < 1000 ? `${n} bytes` : `${(n / 1000).toFixed(1)} kB`),
   number: (value) => value.toLocaleString('en-GB'),
+  code: (text) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>'),
+  breakable: (path) => escapeHtml(path).replaceAll('/', '/<wbr>'),
   words: (name) => name.replaceAll('_', ' '),
   edgeTypes: EDGE_TYPES,
   url,
@@ -58,6 +67,16 @@ function line(text: string, length: number): string {
   const characters = [...flat]
   return characters.length > length ? `${characters.slice(0, length).join('').trimEnd()}…` : flat
 }
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 
 type Query = Readonly<Record<string, string | number | undefined>>
 

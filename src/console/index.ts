@@ -3,12 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import type { MemoryService } from '../memory/service.ts'
 import { csrfToken, requireCsrf } from './csrf.ts'
-import { ConsoleError, toRefusal } from './errors.ts'
+import { ConsoleError, toRefusal, type Refusal } from './errors.ts'
 import { readForm, type Form } from './form.ts'
 import { guard, wantsPage } from './guard.ts'
 import { mountLogin } from './login.ts'
 import { sendPage } from './pages/page.ts'
-import { mountActions, mountPages, mountStreams } from './routes.ts'
+import { mountActions, mountPages, mountReference, mountStreams } from './routes.ts'
 import { Sessions } from './session.ts'
 import type { Console, ConsoleSettings } from './settings.ts'
 import { mountStatic } from './static.ts'
@@ -54,17 +54,40 @@ export function mountConsole(
       mountLogin(ui, console)
       mountPages(ui, console)
       mountActions(ui, console)
+      mountReference(ui, console)
       mountStreams(ui, console, streams)
     },
     { prefix: '/ui' },
   )
 }
 
+/** What a program fills in, and what nobody may read from a page. */
+const UNSEEN = /_id$|^(?:csrf_token|expected_watermark|watermark|edit|operation)$/
+const SECRET = ['api_key', 'identity_proof']
+
+/**
+ * The form that was refused, with what was written into it, so that it can be mended and sent again. Not one that another
+ * site may have filled in.
+ */
+function againOf({ status, code }: Refusal, request: FastifyRequest): object | undefined {
+  const isOurs = code !== 'forbidden' && status !== 401 && status < 500
+  // What could not be read is not there.
+  const form: Form | undefined = request.form
+  if (request.method !== 'POST' || !isOurs || !form) return undefined
+  const fields = form.fields().filter(([name]) => name !== 'csrf_token' && !SECRET.includes(name))
+  return {
+    action: request.url,
+    wantsFile: /\/(?:upload|import|replay)$/.test(request.url),
+    hidden: Object.fromEntries(fields.filter(([name]) => UNSEEN.test(name))),
+    fields: fields.filter(([name]) => !UNSEEN.test(name)),
+  }
+}
+
 /** The REST status, with a page for a browser that came here and a fragment for all others. */
 function answerError(console: Console, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toRefusal(error)
   if (refusal.status >= 500) request.log.error({ err: error, request_id: request.id }, 'a request failed')
-  const data = { refusal, requestId: request.id }
+  const data = { refusal, requestId: request.id, again: againOf(refusal, request) }
   if (wantsPage(request)) {
     const page = { template: './error', title: 'Not possible', status: refusal.status, data }
     return sendPage(console, request, reply, '', page)

@@ -1,23 +1,35 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { sendPage } from './pages/page.ts'
 import { SESSION_COOKIE, SESSION_SECONDS } from './session.ts'
 import type { Console } from './settings.ts'
+import { SignInBrake } from './sign-in-brake.ts'
 
 const LOGIN = { template: './login', title: 'Sign in' }
 
 /** Signing in and out; where no key is needed both lead to the console. Contract: memory.md 14, Sign-in. */
 export function mountLogin(app: FastifyInstance, console: Console): void {
   const { sessions } = console
+  const brake = new SignInBrake(console.clock)
   app.get('/login', async (request, reply) => {
     if (!sessions || sessions.isValid(request.cookies[SESSION_COOKIE])) return reply.redirect('/ui/', 303)
-    return sendPage(console, request, reply, '', { ...LOGIN, data: { isWrong: false } })
+    return sendPage(console, request, reply, '', { ...LOGIN, data: {} })
   })
   app.post('/login', async (request, reply) => {
-    const session = sessions?.open(request.form.text('api_key') ?? '')
-    if (sessions && session === undefined) {
-      return sendPage(console, request, reply, '', { ...LOGIN, status: 401, data: { isWrong: true } })
-    }
-    if (session !== undefined) {
+    const refuse = (status: number, problem: string): FastifyReply =>
+      sendPage(console, request, reply, '', { ...LOGIN, status, data: { problem } })
+    if (sessions) {
+      const seconds = Math.ceil(brake.waitMs(request.ip) / 1000)
+      if (seconds > 0) {
+        reply.header('Retry-After', seconds)
+        return refuse(429, `Too many wrong keys. Try again in ${durationText(seconds)}.`)
+      }
+      const session = sessions.open(request.form.text('api_key') ?? '')
+      if (session === undefined) {
+        brake.failed(request.ip)
+        request.log.warn({ request_id: request.id, ip: request.ip }, 'a wrong key at the sign-in')
+        return refuse(401, 'That is not the key of this server.')
+      }
+      brake.succeeded(request.ip)
       const secure = request.protocol === 'https'
       reply.setCookie(SESSION_COOKIE, session, {
         path: '/ui',
@@ -34,3 +46,5 @@ export function mountLogin(app: FastifyInstance, console: Console): void {
     return reply.redirect('/ui/login', 303)
   })
 }
+
+const durationText = (seconds: number): string => (seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`)

@@ -18,8 +18,10 @@ import { homePage } from './pages/home.ts'
 import { memoriesPage } from './pages/memories.ts'
 import { contentFile, memoryPage } from './pages/memory.ts'
 import { page, pageRequest, sendPage } from './pages/page.ts'
+import { ApiReference, referencePage } from './pages/reference.ts'
 import { settingsPage } from './pages/settings.ts'
 import { workspacePage, workspacesPage } from './pages/workspaces.ts'
+import { sendOperation } from './reference/send.ts'
 import type { Console } from './settings.ts'
 import { EVENT_STREAM, type Streams } from './stream.ts'
 import { renderFragment } from './view.ts'
@@ -67,6 +69,27 @@ export function mountPages(app: FastifyInstance, console: Console): void {
 }
 
 const sections = { home: 'home', workspaces: 'workspaces', audit: 'audit', settings: 'settings' } as const
+
+/** The API to read and to try. */
+export function mountReference(app: FastifyInstance, console: Console): void {
+  const api = new ApiReference(console)
+  app.get(
+    '/reference',
+    page(console, 'reference', (request) => referencePage(console, api, request)),
+  )
+  app.get('/reference/openapi.json', async (_request, reply) =>
+    reply.header('Content-Disposition', 'attachment; filename="openapi.json"').send(api.document),
+  )
+  app.post('/api/reference/send', async (request, reply) => {
+    const data = await sendOperation(app, console, api.reference, request)
+    if (wantsPage(request)) {
+      return sendPage(console, request, reply, 'reference', { template: './reference-answer', title: 'Answer', data })
+    }
+    return reply
+      .type('text/html; charset=utf-8')
+      .send(renderFragment('./partials/reference-answer', data, console.clock.now()))
+  })
+}
 
 /** What an operator does, and the pieces of pages that are asked for on their own. */
 export function mountActions(app: FastifyInstance, console: Console): void {

@@ -17,6 +17,7 @@ const FILES: Readonly<Record<string, () => string>> = {
   'controls.css': () => own('controls.css'),
   'content.css': () => own('content.css'),
   'pages.css': () => own('pages.css'),
+  'reference.css': () => own('reference.css'),
   'theme.js': () => own('theme.js'),
   'console.js': () => own('console.js'),
   'graph.js': () => own('graph.js'),

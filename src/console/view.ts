@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { Eta } from 'eta'
 import { packageRoot } from '../base/package-root.ts'
 import { version } from '../base/version.ts'
-import { createFormat, paths } from './format.ts'
+import { createFormat, escapeHtml, paths } from './format.ts'
 
 const eta = new Eta({
   views: join(packageRoot, 'templates/console'),
@@ -47,16 +47,6 @@ const helpers = (now: number, csrf: string): object => ({
   hidden: (fields: Readonly<Record<string, string | undefined>> = {}) =>
     Object.entries({ csrf_token: csrf, ...fields })
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => `<input type="hidden" name="${name}" value="${escape(value ?? '')}">`)
+      .map(([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value ?? '')}">`)
       .join(''),
 })
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')

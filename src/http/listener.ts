@@ -1,7 +1,9 @@
 import { METHODS, type IncomingMessage, type ServerOptions } from 'node:http'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IdSource } from '../base/ids.ts'
+import { compressAnswers } from './compress.ts'
 import { isListed } from './origin.ts'
+import { traceRequests } from './trace.ts'
 import { answerUnreadable } from './unreadable.ts'
 
 export interface ListenerOptions {
@@ -36,7 +38,8 @@ declare module 'fastify' {
 }
 
 /**
- * The one listener that all services mount their routes on: request ids, access log, CORS, raw bodies, limits of time.
+ * The one listener that all services mount their routes on: request ids, access log, CORS, raw bodies, compression, limits
+ * of time.
  * Guards, errors and the reading of bodies belong to the services.
  */
 export function createListener(options: ListenerOptions): FastifyInstance {
@@ -70,6 +73,8 @@ export function createListener(options: ListenerOptions): FastifyInstance {
       if (request.method === 'OPTIONS') await reply.code(204).send()
     }
   })
+  traceRequests(app)
+  compressAnswers(app)
   // A connection that is busy now would stay open for its client's next request, and keep the process.
   app.addHook('preClose', async () => void (app.server.keepAliveTimeout = 1))
   app.removeAllContentTypeParsers()

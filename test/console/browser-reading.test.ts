@@ -26,6 +26,7 @@ describeInBrowser('reading the console in a browser', (at) => {
       `${W}/graph`,
       '/audit',
       `/audit?ws=${ws}`,
+      '/reference',
       '/settings',
     ]
     const sizes = new Map<string, number>()
@@ -86,6 +87,7 @@ describeInBrowser('reading the console in a browser', (at) => {
       `${W}/memories/${id}?tab=cells`,
       `${W}/graph`,
       '/audit',
+      '/reference',
       '/settings',
     ]) {
       const response = await open(path)
@@ -139,6 +141,7 @@ describeInBrowser('reading the console in a browser', (at) => {
       `${W}?tab=settings`,
       `${W}/graph`,
       '/audit',
+      '/reference',
     ]) {
       await open(path)
       const nameless = await page
@@ -161,26 +164,35 @@ describeInBrowser('reading the console in a browser', (at) => {
   })
 
   test('a page of another size keeps everything within its width', async () => {
-    const { page, open, workspace, imprint } = at()
+    const { page, open, call, workspace, imprint } = at()
     const ws = await workspace()
     const id = await imprint(ws, `${'long '.repeat(200)}${'x'.repeat(500)}`)
-    await page.setViewportSize({ width: 390, height: 800 })
+    const long = 'n'.repeat(190)
+    await call('POST', `/workspaces/${ws}/collections`, { name: long })
+    await call('POST', `/workspaces/${ws}/agents`, { agent_id: `agent_${long}`, identity_provider: 'opaque' })
+    await call('POST', `/workspaces/${ws}/recall/pins`, { query: long })
+    await call('PUT', `/workspaces/${ws}/memories/${id}/tags/${'k'.repeat(128)}`, { value: long })
     const W = `/workspaces/${ws}`
-    for (const path of [
+    const pages = [
       '/',
       '/workspaces',
       `${W}?q=long`,
       `${W}/memories`,
       `${W}/memories/${id}`,
       `${W}?tab=bulk`,
+      `${W}/memories/${id}?tab=edges`,
+      `${W}?tab=agents`,
       '/audit',
+      '/reference',
       '/settings',
-    ]) {
+    ]
+    for (const [width, path] of [390, 1280].flatMap((size) => pages.map((each) => [size, each] as const))) {
+      await page.setViewportSize({ width, height: 800 })
       await open(path)
       const over = await page.evaluate<number>(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       )
-      expect([path, over]).toEqual([path, 0])
+      expect([width, path, over]).toEqual([width, path, 0])
     }
   })
 })

@@ -1,11 +1,14 @@
 import { parseTimestamp } from '../../base/clock.ts'
 import { recentEntries } from '../../memory/activity.ts'
-import { invalidInput, notFound } from '../../memory/errors.ts'
-import { queryLedger, verifyChain } from '../../memory/ledger.ts'
+import type { Database } from '../../database/database.ts'
+import { invalidInput, MemoryError, notFound } from '../../memory/errors.ts'
+import { queryLedger, type LedgerPage } from '../../memory/ledger.ts'
 import { LEDGER_OPS } from '../../memory/model.ts'
 import { findChain } from '../../memory/store/chains.ts'
 import type { LedgerFilter } from '../../memory/store/ledger.ts'
 import { listWorkspaces } from '../../memory/store/workspaces.ts'
+import { verifyLedger } from '../../memory/verify-ledger.ts'
+import { toRefusal, type Refusal } from '../errors.ts'
 import type { Console } from '../settings.ts'
 import type { Page, PageRequest } from './page.ts'
 
@@ -37,11 +40,10 @@ function timeOf(text: string | undefined, name: string): number | undefined {
   return ms
 }
 
-/** The ledger of one workspace, or the newest of all. @throws not_found 404, invalid_input 400. */
+/** The ledger of one workspace, or the newest of all; what a filter is refused for is part of the page. @throws not_found 404. */
 export async function auditPage({ service }: Console, request: PageRequest): Promise<Page> {
   const { query } = request
   const { ledger, metadata } = service.seams
-  const filter = auditFilter(request)
   const ws = query('ws')
   const cursor = query('cursor')
   // A deleted workspace keeps its chain and its entries.
@@ -49,33 +51,50 @@ export async function auditPage({ service }: Console, request: PageRequest): Pro
   if (ws !== undefined && !chain) throw notFound('workspace', ws)
   const [workspaces, answer] = await Promise.all([
     listWorkspaces(metadata, CHOICES, undefined, undefined),
-    ws === undefined
-      ? recentEntries(ledger, filter, PAGE, cursor)
-      : queryLedger(ledger, ws, filter, 'desc', PAGE, cursor),
+    ledger && entriesOf(ledger, request),
   ])
   const names = ['ws', 'agent', 'ops', 'since', 'until', 'target', 'actor']
   const asked = Object.fromEntries(names.map((name) => [name, query(name) ?? '']))
   return {
     template: './audit',
     title: 'Audit',
+    ...(answer?.refusal && { status: answer.refusal.status }),
     data: {
       asked,
+      refusal: answer?.refusal,
       isFiltered: names.some((name) => name !== 'ws' && asked[name] !== ''),
       chain,
       workspaces: workspaces.items,
       names: new Map(workspaces.items.map(({ id, name }) => [id, name])),
       ops: LEDGER_OPS,
-      entries: answer.entries,
-      nextCursor: answer.next_cursor,
+      /** A ledger in a file is verified here, and not listed. */
+      isListed: ledger !== undefined,
+      entries: answer?.entries ?? [],
+      nextCursor: answer?.next_cursor,
       isFirst: cursor === undefined,
     },
+  }
+}
+
+async function entriesOf(ledger: Database, request: PageRequest): Promise<LedgerPage & { refusal?: Refusal }> {
+  const { query } = request
+  const ws = query('ws')
+  const cursor = query('cursor')
+  try {
+    const filter = auditFilter(request)
+    return ws === undefined
+      ? await recentEntries(ledger, filter, PAGE, cursor)
+      : await queryLedger(ledger, ws, filter, 'desc', PAGE, cursor)
+  } catch (error) {
+    if (!(error instanceof MemoryError)) throw error
+    return { entries: [], refusal: toRefusal(error) }
   }
 }
 
 /** Recomputes the chain of a workspace, as a fragment. @throws not_found 404. */
 export async function verifyFragment({ service }: Console, { query }: PageRequest): Promise<object> {
   const ws = query('ws') ?? ''
-  const readHead = () => findChain(service.seams.metadata, ws)
-  if (!(await readHead())) throw notFound('workspace', ws)
-  return { outcome: await verifyChain(service.seams.ledger, ws, readHead) }
+  const [outcome] = await verifyLedger(service.seams, ws)
+  if (!outcome) throw notFound('workspace', ws)
+  return { outcome }
 }

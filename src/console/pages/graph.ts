@@ -1,9 +1,10 @@
+import { readFirstCells } from '../../memory/first-cells.ts'
 import { parseWith } from '../../memory/routes/route.ts'
 import { neighborsRequest, traverseRequest } from '../../memory/requests.ts'
-import { invalidInput } from '../../memory/errors.ts'
+import { invalidInput, MemoryError } from '../../memory/errors.ts'
 import { subgraph } from '../../memory/subgraph.ts'
-import { findFirstCells } from '../../memory/store/cells.ts'
 import { createFormat } from '../format.ts'
+import { toRefusal, type Refusal } from '../errors.ts'
 import type { Console } from '../settings.ts'
 import type { Page, PageRequest } from './page.ts'
 
@@ -30,7 +31,7 @@ export async function graphData({ service, clock }: Console, ws: string, request
     service.graph.stats(workspace.id),
   ])
   const format = createFormat(clock.now())
-  const texts = await findFirstCells(service.seams.metadata, shown.memoryIds)
+  const texts = await readFirstCells(service.seams, shown.memoryIds, 'skip')
   return {
     nodes: shown.memoryIds.map((id) => ({
       id,
@@ -57,12 +58,27 @@ function depthOf({ query }: PageRequest): number {
 
 export async function graphPage(console: Console, request: PageRequest): Promise<Page> {
   const workspace = await console.service.requireWorkspace(request.param('ws'))
-  const data = console.service.graph.isAvailable ? await graphData(console, workspace.id, request) : undefined
+  const { graph, refusal } = console.service.graph.isAvailable ? await drawn(console, workspace.id, request) : {}
   const seed = request.query('seed')
   return {
     template: './graph',
     title: `Graph of ${workspace.name}`,
-    data: { workspace, tab: 'graph', graph: data, seed, depth: Number(request.query('depth') ?? 2) },
+    ...(refusal && { status: refusal.status }),
+    data: { workspace, tab: 'graph', graph, refusal, seed, depth: Number(request.query('depth') ?? 2) },
+  }
+}
+
+/** What is refused is part of the page: the form keeps what was asked. */
+async function drawn(
+  console: Console,
+  ws: string,
+  request: PageRequest,
+): Promise<{ graph?: GraphData; refusal?: Refusal }> {
+  try {
+    return { graph: await graphData(console, ws, request) }
+  } catch (error) {
+    if (!(error instanceof MemoryError)) throw error
+    return { refusal: toRefusal(error) }
   }
 }
 

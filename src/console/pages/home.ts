@@ -10,9 +10,13 @@ export async function homePage({ service }: Console): Promise<Page> {
   const [readiness, workspaces, activity] = await Promise.all([
     service.health.readiness(),
     listWorkspaces(service.seams.metadata, WORKSPACES, undefined, undefined),
-    recentEntries(service.seams.ledger, {}, RECENT),
+    service.seams.ledger ? recentEntries(service.seams.ledger, {}, RECENT) : undefined,
   ])
   const names = new Map(workspaces.items.map(({ id, name }) => [id, name]))
   const data = { readiness, workspaces: workspaces.items, hasMore: workspaces.nextCursor !== undefined }
-  return { template: './home', title: 'Home', data: { ...data, entries: activity.entries, names } }
+  return {
+    template: './home',
+    title: 'Home',
+    data: { ...data, entries: activity?.entries ?? [], isListed: activity !== undefined, names },
+  }
 }

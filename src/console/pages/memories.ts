@@ -1,5 +1,5 @@
 import { CHUNKERS } from '../../memory/chunker/index.ts'
-import { findFirstCells } from '../../memory/store/cells.ts'
+import { readFirstCells } from '../../memory/first-cells.ts'
 import { listCollections } from '../../memory/store/collections.ts'
 import type { Console } from '../settings.ts'
 import type { Page, PageRequest } from './page.ts'
@@ -18,9 +18,10 @@ export async function memoriesPage({ service }: Console, request: PageRequest): 
     listCollections(db, workspace.id, CHOICES, undefined),
     service.memories.list(workspace, collection, false, PAGE, before),
   ])
-  const previews = await findFirstCells(
-    db,
+  const previews = await readFirstCells(
+    service.seams,
     items.map(({ id }) => id),
+    'skip',
   )
   const memories = items.map((memory) => ({ ...memory, preview: previews.get(memory.id)?.text }))
   return {

@@ -1,9 +1,9 @@
 import { invalidInput, MemoryError } from '../../memory/errors.ts'
+import { readFirstCells } from '../../memory/first-cells.ts'
 import { CLIENT_EDGE_TYPES, EDGE_TYPES, type MemoryWithCells, type Workspace } from '../../memory/model.ts'
 import { directionSchema, traverseRequest } from '../../memory/requests.ts'
 import { parseWith } from '../../memory/routes/route.ts'
 import type { MemoryService } from '../../memory/service.ts'
-import { findFirstCells } from '../../memory/store/cells.ts'
 import { findCollection } from '../../memory/store/collections.ts'
 import { diffLines } from '../diff.ts'
 import { toRefusal } from '../errors.ts'
@@ -114,7 +114,7 @@ async function edgesTab(
     nextCursor: answer.next_cursor,
     isFirst: before === undefined,
     walk,
-    previews: await findFirstCells(service.seams.metadata, [...neighbors, ...reached]),
+    previews: await readFirstCells(service.seams, [...neighbors, ...reached], 'skip'),
   }
 }
 

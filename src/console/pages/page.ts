@@ -5,7 +5,7 @@ import { takeFlash } from '../flash.ts'
 import type { Console } from '../settings.ts'
 import { render, type Frame } from '../view.ts'
 
-export type Section = 'home' | 'workspaces' | 'audit' | 'settings' | ''
+export type Section = 'home' | 'workspaces' | 'audit' | 'reference' | 'settings' | ''
 
 export interface PageRequest {
   param: (name: string) => string

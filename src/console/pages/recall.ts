@@ -1,11 +1,12 @@
 import { MemoryError } from '../../memory/errors.ts'
 import type { Caller } from '../../memory/caller.ts'
 import type { RecallAnswer, RecallHit, Workspace } from '../../memory/model.ts'
+import type { ExplainedHit } from '../../memory/recall.ts'
 import { parseWith } from '../../memory/routes/route.ts'
 import { recallRequest, type RecallRequest } from '../../memory/requests.ts'
 import type { MemoryService } from '../../memory/service.ts'
 import { toRefusal, type Refusal } from '../errors.ts'
-import { highlight, type Fragment } from '../highlight.ts'
+import { highlight, wordsOf, type Fragment } from '../highlight.ts'
 
 /** Characters of a hit's text that are shown; half of them where the hits are many. */
 const EXCERPT = 600
@@ -13,23 +14,33 @@ const MANY = 30
 
 type Query = (name: string) => string | undefined
 
+/** A line of what a score is made of. */
+export interface ScorePart {
+  kind: 'words' | 'meaning' | 'speaker' | 'graph'
+  name: string
+  /** What it was made from. */
+  hint?: string
+  /** Of the best score, for the bar. */
+  share: number
+  /** As shown: the lines of a hit add up to its score. */
+  shown: string
+}
+
 /** A hit with the reasons of its place. */
-export interface ExplainedHit {
+export interface ShownHit {
   hit: RecallHit
   rank: number
   /** The beginning of the text around the words of the query. */
   excerpt: Fragment[]
   /** One sentence: why did this hit win? */
   why: string
-  /** Shares of the best among the hits, for bars. */
-  vectorShare: number | undefined
-  keywordShare: number | undefined
+  parts: ScorePart[]
 }
 
 export interface RecallData {
   asked: { q: string; mode: string; k: number; collection: string; tag: string; agent: string; depth: number }
   answer?: RecallAnswer
-  hits: ExplainedHit[]
+  hits: ShownHit[]
   refusal?: Refusal
 }
 
@@ -51,7 +62,7 @@ export async function recallData(
   }
   if (asked.q === '') return { asked, hits: [] }
   try {
-    const answer = await service.recall.run(caller, workspace, requestOf(asked))
+    const answer = await service.recall.run(caller, workspace, requestOf(asked), true)
     return { asked, answer, hits: explain(answer.results, asked.q) }
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error
@@ -75,18 +86,17 @@ function requestOf({ q, mode, k, collection, tag, agent, depth }: RecallData['as
 }
 
 /** Places each hit among the others by every signal, and says what decided. */
-export function explain(results: readonly RecallHit[], query: string): ExplainedHit[] {
+export function explain(results: readonly ExplainedHit[], query: string): ShownHit[] {
   const byVector = placesBy(results, ({ vector_score }) => vector_score)
   const byKeyword = placesBy(results, ({ keyword_score }) => keyword_score)
-  const bestVector = best(results, ({ vector_score }) => vector_score)
-  const bestKeyword = best(results, ({ keyword_score }) => keyword_score)
+  const isAsked = wordsOf(query)
+  const best = Math.max(...results.map(({ score }) => score))
   return results.map((hit, index) => ({
     hit,
     rank: index + 1,
-    excerpt: highlight(hit.text, query, results.length > MANY ? EXCERPT / 2 : EXCERPT),
+    excerpt: highlight(hit.text, isAsked, results.length > MANY ? EXCERPT / 2 : EXCERPT),
     why: whyOf(hit, results[index + 1], byVector.get(hit), byKeyword.get(hit)),
-    vectorShare: shareOf(hit.vector_score, bestVector),
-    keywordShare: shareOf(hit.keyword_score, bestKeyword),
+    parts: partsOf(hit, best),
   }))
 }
 
@@ -99,11 +109,46 @@ function placesBy(results: readonly RecallHit[], signal: Signal): Map<RecallHit,
   return new Map(having.map((hit, index) => [hit, index + 1]))
 }
 
-const best = (results: readonly RecallHit[], signal: Signal): number =>
-  Math.max(0, ...results.map((hit) => signal(hit) ?? 0))
+type Part = Omit<ScorePart, 'share' | 'shown'> & { value: number }
 
-const shareOf = (value: number | undefined, most: number): number | undefined =>
-  value === undefined ? undefined : most > 0 ? Math.max(0, value / most) : 0
+/** What made the score, in the thousandths that are shown: rounded so that they add up. */
+function partsOf(hit: ExplainedHit, best: number): ScorePart[] {
+  const made = madeOf(hit).filter(({ value, hint }) => value > 0 || hint !== undefined)
+  const thousandths = made.map(({ value }) => Math.floor(value * 1000 + 1e-6))
+  const missing = Math.round(hit.score * 1000) - thousandths.reduce((sum, n) => sum + n, 0)
+  const lost = made.map(({ value }, i) => value * 1000 - (thousandths[i] ?? 0))
+  const upwards = new Set(
+    [...lost.keys()].sort((a, b) => (lost[b] ?? 0) - (lost[a] ?? 0)).slice(0, Math.max(0, missing)),
+  )
+  return made.map(({ value, ...part }, i) => ({
+    ...part,
+    share: best > 0 ? Math.max(0, value / best) : 0,
+    shown: (((thousandths[i] ?? 0) + (upwards.has(i) ? 1 : 0)) / 1000).toFixed(3),
+  }))
+}
+
+function madeOf({ via, score, parts, keyword_score: bm25, vector_score: cosine }: ExplainedHit): Part[] {
+  if (via === 'graph') return [{ kind: 'graph', name: 'Over the graph', value: score }]
+  const words = {
+    kind: 'words',
+    name: 'Words',
+    ...(bm25 !== undefined && { hint: `BM25 ${bm25.toFixed(2)}` }),
+  } as const
+  const meaning = {
+    kind: 'meaning',
+    name: 'Meaning',
+    ...(cosine !== undefined && { hint: `cosine ${cosine.toFixed(3)}` }),
+  } as const
+  // Of one signal alone the score is its own.
+  if (!parts) return [{ ...(cosine === undefined ? words : meaning), value: score }]
+  return [
+    { ...words, value: parts.words },
+    { kind: 'words', name: 'Words around it', value: parts.wordsAround },
+    { ...meaning, value: parts.meaning },
+    { kind: 'meaning', name: 'Meaning around it', value: parts.meaningAround },
+    { kind: 'speaker', name: 'Speaker asked for', value: parts.speaker },
+  ]
+}
 
 function whyOf(
   hit: RecallHit,
@@ -119,9 +164,12 @@ function whyOf(
     keywordPlace === undefined ? 'none of its words match' : `${ordinal(keywordPlace)} by words`,
     vectorPlace === undefined ? 'no vector' : `${ordinal(vectorPlace)} by meaning`,
   ]
-  const lead = next && next.via === 'seed' ? ` Ahead of the next by ${(hit.score - next.score).toFixed(3)}.` : ''
+  const lead = next && next.via === 'seed' ? leadOf(hit.score - next.score) : ''
   return `${capital(signals.join(', '))}.${lead}`
 }
+
+const leadOf = (lead: number): string =>
+  lead < 0.0005 ? ' Level with the next.' : ` Ahead of the next by ${lead.toFixed(3)}.`
 
 const ordinal = (n: number): string => {
   const suffix = n % 100 >= 11 && n % 100 <= 13 ? 'th' : (['th', 'st', 'nd', 'rd'][n % 10] ?? 'th')

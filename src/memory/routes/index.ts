@@ -3,6 +3,7 @@ import { CodedError } from '../../base/errors.ts'
 import { secretEquals } from '../../base/hash.ts'
 import { version } from '../../base/version.ts'
 import { isLoopbackHost, isTrustedOrigin } from '../../http/origin.ts'
+import { mountOtherMethods } from '../../http/other-methods.ts'
 import { MEMORY_ERRORS, MemoryError } from '../errors.ts'
 import type { MemoryService } from '../service.ts'
 import { graphRoutes } from './graph.ts'
@@ -24,6 +25,15 @@ export interface MemoryHttpSettings extends PipelineSettings {
 /** Prefixes whose services have guards of their own. */
 const FOREIGN = /^\/(?:ui|api\/v1|rest\/v1|metrics\/ai-gateway)(?:\/|$|\?)/
 
+/** Every route below `/v1` that the API document tells of. */
+export const apiRoutes = (service: MemoryService): Route[] => [
+  ...workspaceRoutes(service),
+  ...memoryRoutes(service),
+  ...graphRoutes(service),
+  ...recallRoutes(service),
+  ...ledgerRoutes(service),
+]
+
 /** Mounts the memory service: guard, routes, errors, and the answers for what is no route. */
 export function mountMemory(app: FastifyInstance, service: MemoryService, settings: MemoryHttpSettings): void {
   app.addHook('onRequest', async (request) => {
@@ -31,13 +41,7 @@ export function mountMemory(app: FastifyInstance, service: MemoryService, settin
   })
   app.setErrorHandler(answerError)
   app.setNotFoundHandler((request, reply) => answerError(unknownPath(request), request, reply))
-  const routes = [
-    ...workspaceRoutes(service),
-    ...memoryRoutes(service),
-    ...graphRoutes(service),
-    ...recallRoutes(service),
-    ...ledgerRoutes(service),
-  ]
+  const routes = apiRoutes(service)
   for (const route of routes) {
     app.route({
       method: route.method,
@@ -86,25 +90,10 @@ function mountHealth(app: FastifyInstance, service: MemoryService): void {
 
 /** Every path answers 405 with `Allow` to the methods it does not have. */
 export function refuseOtherMethods(app: FastifyInstance, routes: readonly Pick<Route, 'method' | 'path'>[]): void {
-  const byPath = new Map<string, Set<string>>()
-  for (const { method, path } of routes) {
-    const methods = byPath.get(path) ?? new Set()
-    byPath.set(path, methods.add(method))
-    if (method === 'GET') methods.add('HEAD')
-  }
-  for (const [url, allowed] of byPath) {
-    const others = app.supportedMethods.filter((method) => !allowed.has(method))
-    const allow = [...allowed].join(', ')
-    app.route({
-      method: others,
-      url,
-      handler: (request, reply) => {
-        refuseOddParams(request)
-        reply.header('Allow', allow)
-        throw new MemoryError('method_not_allowed', `${request.method} is not a method of this path: use ${allow}`)
-      },
-    })
-  }
+  mountOtherMethods(app, routes, (request, allow) => {
+    refuseOddParams(request)
+    return new MemoryError('method_not_allowed', `${request.method} is not a method of this path: use ${allow}`)
+  })
 }
 
 /** @throws unauthorized 401. Contract: memory.md 2.2, 2.7. */

@@ -2,7 +2,9 @@ import * as z from 'zod'
 import { version } from '../../base/version.ts'
 import { pathTemplate } from '../../http/path-template.ts'
 import { healthAnswer, NAMED, readyAnswer } from '../answers.ts'
-import { OPERATIONS, type Operation, type OperationName } from './operations.ts'
+import { MEMORY_ERRORS, type MemoryErrorCode } from '../errors.ts'
+import { exampleOf, parameterExample } from './examples.ts'
+import { OPERATIONS, type Operation, type OperationName, TAGS } from './operations.ts'
 import type { Route } from './route.ts'
 
 type Json = Record<string, unknown>
@@ -11,6 +13,7 @@ const AGENT = {
   name: 'Mem-Agent-Id',
   description: 'The agent that writes',
   schema: { type: 'string', minLength: 1, maxLength: 200 },
+  example: 'agent_keeper',
 }
 const HEADERS = {
   agent: { ...AGENT, required: true },
@@ -31,9 +34,16 @@ const HEADERS = {
 
 const EXPECTS_WATERMARK: ReadonlySet<OperationName> = new Set(['update', 'patch', 'append', 'forget'])
 
+const REFUSAL = { error_code: 'invalid_input', message: 'content is required', details: { field: 'content' } }
+
+const DESCRIPTION = `Requests and answers are JSON in UTF-8, at most 8 MiB. Where a key is configured, each request carries it as
+\`Authorization: Bearer <key>\`. Every answer has \`X-Request-ID\`, which the log and the ledger name too. Errors are
+\`{"error_code", "message", "details"}\`; programs look at \`error_code\`. Lists go on with \`cursor\` while they give
+\`next_cursor\`.`
+
 /** The OpenAPI 3.1 document of the routes: made of the schemas that check the requests, so it says what they do. */
 export function openApiDocument(routes: readonly Route[]): Json {
-  const names = new Names()
+  const names = new Names(routes)
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const path = `/v1${pathTemplate(route.path)}`
@@ -44,27 +54,29 @@ export function openApiDocument(routes: readonly Route[]): Json {
     info: {
       title: 'mem',
       summary: 'Memory for agents',
+      description: DESCRIPTION.replaceAll('\n', ' '),
       version,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
     // Without a key configured, none is asked for.
     security: [{ key: [] }, {}],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths: {
       ...paths,
       '/healthz': { get: probe('health', 'Tell that the server lives', { 200: healthAnswer }) },
       '/readyz': { get: probe('ready', 'Tell whether the stores answer', { 200: readyAnswer, 503: readyAnswer }) },
     },
     components: {
-      securitySchemes: { key: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'The key of the server' } },
       parameters: Object.fromEntries(
         Object.entries(HEADERS).map(([key, header]) => [key, { in: 'header', schema: { type: 'string' }, ...header }]),
       ),
       headers: { etag: { description: 'The quoted watermark', schema: { type: 'string' } } },
       responses: {
-        error: { description: 'Refused, or failed', content: jsonOf({ $ref: '#/components/schemas/Error' }) },
+        error: { description: 'Refused, or failed', content: jsonOf({ $ref: uriOf('Error') }, REFUSAL) },
       },
-      schemas: names.schemas(),
+      schemas: names.schemas,
     },
   }
 }
@@ -73,9 +85,16 @@ export function openApiDocument(routes: readonly Route[]): Json {
 class Names {
   readonly #inputs = z.registry<{ id: string }>()
   readonly #outputs = z.registry<{ id: string }>()
+  readonly schemas: Json
 
-  constructor() {
+  constructor(routes: readonly Route[]) {
     for (const [id, schema] of Object.entries(NAMED)) this.#outputs.add(schema, { id })
+    for (const { operation, body } of routes) {
+      const { answer }: Operation = OPERATIONS[operation]
+      if (answer) this.answer(answer, `${titleOf(operation)}Answer`)
+      if (body) this.request(body, `${titleOf(operation)}Request`)
+    }
+    this.schemas = { ...componentsOf(this.#outputs, 'output'), ...componentsOf(this.#inputs, 'input') }
   }
 
   request(schema: z.ZodType, id: string): Json {
@@ -86,15 +105,13 @@ class Names {
     return this.#ref(this.#outputs, schema, id)
   }
 
-  schemas(): Json {
-    return { ...componentsOf(this.#outputs, 'output'), ...componentsOf(this.#inputs, 'input') }
-  }
-
   #ref(registry: z.core.$ZodRegistry<{ id: string }>, schema: z.ZodType, id: string): Json {
     if (!registry.has(schema)) registry.add(schema, { id })
     return { $ref: uriOf(registry.get(schema)?.id ?? id) }
   }
 }
+
+const titleOf = (operation: string): string => `${operation.charAt(0).toUpperCase()}${operation.slice(1)}`
 
 const uriOf = (id: string): string => `#/components/schemas/${id}`
 
@@ -119,32 +136,84 @@ function trim(node: z.core.JSONSchema.JSONSchema, io: 'input' | 'output'): void 
 
 function operationOf(route: Route, names: Names): Json {
   const { operation, body, status = 200, etag } = route
-  const { summary, answer, query = {} }: Operation = OPERATIONS[operation]
-  const title = operation[0]?.toUpperCase() + operation.slice(1)
+  const { summary, description, answer, query = {}, example }: Operation = OPERATIONS[operation]
+  const title = titleOf(operation)
+  const tag = tagOf(route.path)
+  const schema = answer && names.answer(answer, `${title}Answer`)
   return {
     operationId: operation,
     summary,
-    tags: [tagOf(route.path)],
-    parameters: [...pathParameters(route.path), ...queryParameters(query), ...headersOf(route)],
-    ...(body && { requestBody: { required: true, content: jsonOf(names.request(body, `${title}Request`)) } }),
+    ...(description !== undefined && { description }),
+    tags: [tag],
+    parameters: [...pathParameters(route.path, tag), ...queryParameters(query), ...headersOf(route)],
+    ...(body && {
+      requestBody: { required: true, content: jsonOf(names.request(body, `${title}Request`), example) },
+    }),
     responses: {
       [status]: {
-        description: answer ? 'Done' : 'Done; no body',
+        description: schema ? 'Done' : 'Done; no body',
         ...(etag && { headers: { ETag: { $ref: '#/components/headers/etag' } } }),
-        ...(answer && { content: jsonOf(names.answer(answer, `${title}Answer`)) }),
+        ...(schema && { content: jsonOf(schema, exampleOf(schema, names.schemas)) }),
       },
+      ...refusals(codesOf(route)),
       default: { $ref: '#/components/responses/error' },
     },
   }
 }
 
-const pathParameters = (path: string): Json[] =>
-  [...pathTemplate(path).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+/** What the pipeline refuses this route with, and what the operation does. Contract: memory.md 2.4. */
+function codesOf({ operation, path, body, agent, graph, idempotent }: Route): MemoryErrorCode[] {
+  const { errors = [] }: Operation = OPERATIONS[operation]
+  const codes: [MemoryErrorCode, unknown][] = [
+    ['invalid_input', true],
+    ['missing_agent_id', agent === 'required'],
+    ['unauthorized', true],
+    ['agent_verification_failed', agent],
+    ['not_found', path.includes('/:')],
+    ['already_exists', idempotent && body],
+    ['internal_error', true],
+    ['capability_unavailable', graph],
+  ]
+  const common = codes.filter(([, applies]) => applies).map(([code]) => code)
+  return [...new Set([...common, ...errors])]
+}
+
+/** One answer a status, which names the codes that it may have. */
+function refusals(codes: readonly MemoryErrorCode[]): Json {
+  const statuses = new Set(codes.map((code) => MEMORY_ERRORS[code]))
+  return Object.fromEntries(
+    [...statuses].map((status) => {
+      const group = codes.filter((code) => MEMORY_ERRORS[code] === status)
+      return [
+        status,
+        { $ref: '#/components/responses/error', description: group.map((code) => `\`${code}\``).join(', ') },
+      ]
+    }),
+  )
+}
+
+const pathParameters = (path: string, tag: string): Json[] =>
+  [...pathTemplate(path).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     name,
     in: 'path',
     required: true,
+    description: name === 'id' ? PATH_IDS[tag] : PATH_PARTS[name],
     schema: { type: 'string' },
+    example: parameterExample(name, tag),
   }))
+
+const PATH_PARTS: Readonly<Record<string, string>> = {
+  ws: 'The workspace',
+  key: 'The key of the tag',
+  watermark: 'One that the Memory has had',
+}
+const PATH_IDS: Readonly<Record<string, string>> = {
+  collections: 'The collection',
+  memories: 'The Memory',
+  recall: 'The pin',
+  edges: 'The Edge',
+  agents: 'The agent',
+}
 
 const queryParameters = (query: Readonly<Record<string, z.ZodType>>): Json[] =>
   Object.entries(query).map(([name, type]) => {
@@ -153,7 +222,7 @@ const queryParameters = (query: Readonly<Record<string, z.ZodType>>): Json[] =>
       description,
       ...schema
     } = z.toJSONSchema(type, { override: ({ jsonSchema }) => trim(jsonSchema, 'input') })
-    return { name, in: 'query', ...(description !== undefined && { description }), schema }
+    return { name, in: 'query', description, schema }
   })
 
 const headersOf = ({ operation, agent, idempotent }: Route): Json[] => [
@@ -170,7 +239,9 @@ const ref = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/paramet
 /** The first word behind the workspace. */
 const tagOf = (path: string): string => /^\/workspaces\/:ws\/(\w+)/.exec(path)?.[1] ?? 'workspaces'
 
-const jsonOf = (schema: Json): Json => ({ 'application/json': { schema } })
+const jsonOf = (schema: Json, example?: unknown): Json => ({
+  'application/json': { schema, ...(example !== undefined && { example }) },
+})
 
 /** A route that the pipeline does not serve: memory.md 3.7. */
 function probe(operationId: string, summary: string, answers: Readonly<Record<number, z.ZodType>>): Json {
@@ -178,7 +249,17 @@ function probe(operationId: string, summary: string, answers: Readonly<Record<nu
     const { $schema: _, ...schema } = z.toJSONSchema(answer, {
       override: ({ jsonSchema }) => trim(jsonSchema, 'output'),
     })
-    return [status, { description: Number(status) < 300 ? 'Done' : 'Down', content: jsonOf(schema) }]
+    return [
+      status,
+      { description: Number(status) < 300 ? 'Done' : 'Down', content: jsonOf(schema, exampleOf(schema, {})) },
+    ]
   })
-  return { operationId, summary, tags: ['operation'], responses: Object.fromEntries(responses) }
+  const refused = refusals(['unauthorized', 'internal_error'])
+  return {
+    operationId,
+    summary,
+    tags: ['operation'],
+    parameters: [],
+    responses: { ...Object.fromEntries(responses), ...refused },
+  }
 }

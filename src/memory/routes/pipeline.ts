@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { sha256 } from '../../base/hash.ts'
+import { endBefore } from '../../http/deadline.ts'
 import { BodyError, parseJsonObject } from '../../http/json-body.ts'
 import { TOO_LARGE } from '../../http/listener.ts'
 import type { Caller } from '../caller.ts'
@@ -26,15 +27,15 @@ export async function serve(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<void> {
+): Promise<FastifyReply> {
   const deadline = AbortSignal.timeout(settings.timeoutMs)
   try {
     const answer = await beforeDeadline(deadline, answerTo(service, settings, route, request, deadline))
-    send(route, reply, answer)
+    return send(route, reply, answer)
   } catch (error) {
     if (!(error instanceof IdempotentReplay)) throw error
     reply.header('Idempotent-Replay', 'true')
-    send(route, reply, error.answer)
+    return send(route, reply, error.answer)
   }
 }
 
@@ -211,20 +212,17 @@ function withIdempotency(caller: Caller, request: FastifyRequest, body: unknown)
 
 /** The work goes on when time is up, but its transaction begins no more: a mutation is applied wholly or not at all. */
 export async function beforeDeadline<T>(deadline: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const expire = (): void =>
-      reject(new MemoryError('internal_error', 'the request took too long and was given up', { reason: 'timeout' }))
-    deadline.addEventListener('abort', expire, { once: true })
-    work.then(resolve, reject).finally(() => deadline.removeEventListener('abort', expire))
-  })
+  const late = (): MemoryError =>
+    new MemoryError('internal_error', 'the request took too long and was given up', { reason: 'timeout' })
+  return endBefore(deadline, work, late)
 }
 
-function send(route: Route, reply: FastifyReply, answer: unknown): void {
+function send(route: Route, reply: FastifyReply, answer: unknown): FastifyReply {
   if (route.etag && typeof answer === 'object' && answer !== null) {
     const watermark: unknown = Reflect.get(answer, route.etag)
     if (typeof watermark === 'string') reply.header('ETag', `"${watermark}"`)
   }
   reply.code(route.status ?? 200)
-  if (route.status === 204) reply.send()
-  else reply.type('application/json; charset=utf-8').send(JSON.stringify(answer))
+  if (route.status === 204) return reply.send()
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer))
 }

@@ -1,4 +1,5 @@
 import type * as z from 'zod'
+import { describeFault } from '../../http/validation.ts'
 import type { Caller } from '../caller.ts'
 import { invalidInput } from '../errors.ts'
 import type { Claim } from '../identity.ts'
@@ -63,32 +64,6 @@ export const bodyRoute = <Body>(
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  const issue = result.error.issues[0]
-  if (issue?.code === 'unrecognized_keys') {
-    const field = [...issue.path, issue.keys[0] ?? ''].join('.')
-    throw invalidInput(`${field} is not a known field`, field)
-  }
-  const field = issue?.path.join('.') ?? ''
-  throw invalidInput(`${field} ${explain(issue, value)}`, field)
-}
-
-/** Our own messages read on from the field's name; the library's are made to. */
-function explain(issue: z.core.$ZodIssue | undefined, value: unknown): string {
-  if (!issue) return 'is not valid'
-  if (issue.code === 'custom') return issue.message
-  if (issue.code === 'invalid_type') {
-    const given = issue.path.reduce<unknown>((at, key) => (isIndexable(at) ? Reflect.get(at, key) : undefined), value)
-    return given === undefined ? 'is required' : `must be ${article(issue.expected)}`
-  }
-  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
-  return issue.message.startsWith('must') || issue.message.startsWith('has')
-    ? issue.message
-    : `is not valid: ${issue.message}`
-}
-
-const isIndexable = (value: unknown): value is object => typeof value === 'object' && value !== null
-
-const article = (type: string): string => {
-  const name = type === 'record' ? 'object' : type === 'int' ? 'integer' : type
-  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
+  const { message, field } = describeFault(result.error, value)
+  throw invalidInput(message, field)
 }

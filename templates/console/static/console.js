@@ -35,6 +35,14 @@ document.addEventListener('keydown', (event) => {
   field.select()
 })
 
+// An address may point at an operation of the API, which is folded.
+function unfold() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)))
+  if (target instanceof HTMLDetailsElement) target.open = true
+}
+unfold()
+addEventListener('hashchange', unfold)
+
 for (const form of document.querySelectorAll('form[data-bulk]')) {
   form.addEventListener('submit', (event) => {
     event.preventDefault()

@@ -19,7 +19,7 @@ async function draw() {
     ],
     style: look(isDense),
     layout: {
-      name: 'cose',
+      name: edges.length === 0 ? 'grid' : 'cose',
       animate: false,
       randomize: true,
       nodeDimensionsIncludeLabels: !isDense,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as z from 'zod'
 import { errorEnvelope, healthAnswer, readyAnswer } from '../../../src/memory/answers.ts'
 import { OPERATIONS, type Operation, type OperationName } from '../../../src/memory/routes/operations.ts'
 import { startMemoryApi, type MemoryApi, type Reply } from '../../support/memory-api.ts'
@@ -11,9 +12,64 @@ afterAll(() => api.stop())
 
 interface Operated {
   operationId: string
-  parameters?: { name?: string; in?: string; $ref?: string }[]
-  responses: Record<string, unknown>
+  tags: string[]
+  parameters: { name?: string; in?: string; $ref?: string }[]
+  requestBody?: Content
+  responses: Record<string, Content & { $ref?: string; description?: string }>
 }
+
+interface Content {
+  content?: { 'application/json': { schema: z.core.JSONSchema.JSONSchema; example: unknown } }
+}
+
+/** The parts of an OpenAPI 3.1 document that ours has, and no others: a slip of the pen is an unknown key. */
+const referencePart = z.strictObject({ $ref: z.string(), description: z.string().optional() })
+const schemaPart = z.record(z.string(), z.unknown())
+const contentPart = z.strictObject({ 'application/json': z.strictObject({ schema: schemaPart, example: z.unknown() }) })
+const parameterPart = z.strictObject({
+  name: z.string(),
+  in: z.enum(['path', 'query', 'header']),
+  required: z.boolean().optional(),
+  description: z.string(),
+  schema: schemaPart,
+  example: z.string().optional(),
+})
+const responsePart = z.strictObject({
+  description: z.string(),
+  headers: z.record(z.string(), referencePart).optional(),
+  content: contentPart.optional(),
+})
+const operationPart = z.strictObject({
+  operationId: z.string(),
+  summary: z.string(),
+  description: z.string().optional(),
+  tags: z.tuple([z.string()]),
+  parameters: z.array(z.union([referencePart, parameterPart])),
+  requestBody: z.strictObject({ required: z.literal(true), content: contentPart }).optional(),
+  responses: z.record(z.string().regex(/^(\d{3}|default)$/), z.union([referencePart, responsePart])),
+})
+const methodNames = z.enum(['get', 'post', 'put', 'patch', 'delete'])
+const documentPart = z.strictObject({
+  openapi: z.literal('3.1.0'),
+  info: z.strictObject({
+    title: z.string(),
+    summary: z.string(),
+    description: z.string(),
+    version: z.string(),
+    license: z.strictObject({ name: z.string(), identifier: z.string() }),
+  }),
+  servers: z.array(z.strictObject({ url: z.string() })),
+  security: z.array(z.record(z.string(), z.array(z.string()))),
+  tags: z.array(z.strictObject({ name: z.string(), description: z.string() })),
+  paths: z.record(z.string().startsWith('/'), z.partialRecord(methodNames, operationPart)),
+  components: z.strictObject({
+    securitySchemes: z.record(z.string(), schemaPart),
+    parameters: z.record(z.string(), parameterPart),
+    headers: z.record(z.string(), z.strictObject({ description: z.string(), schema: schemaPart })),
+    responses: z.record(z.string(), responsePart),
+    schemas: z.record(z.string(), schemaPart),
+  }),
+})
 
 /** Every operation with its path. */
 async function operations(): Promise<[path: string, operation: Operated][]> {
@@ -40,6 +96,48 @@ test('the document stands behind the same guard as all else', async () => {
 })
 
 describe('the document is sound:', () => {
+  test('it has the structure of OpenAPI 3.1, and every tag and key that it names', async () => {
+    const { body } = await api.call('GET', '/openapi.json')
+    expect(documentPart.safeParse(body).error?.issues).toBe(undefined)
+    const tags = body.tags.map(({ name }: { name: string }) => name)
+    const used = new Set((await operations()).flatMap(([, each]) => each.tags))
+    expect([...used].toSorted()).toEqual(tags.toSorted())
+    expect(Object.keys(body.security[0])).toEqual(Object.keys(body.components.securitySchemes))
+  })
+
+  test('every operation names its refusals, by status and code', async () => {
+    for (const [path, { operationId, responses, parameters }] of await operations()) {
+      const refused = Object.entries(responses).filter(([status]) => Number(status) >= 400)
+      const codes = new Map(refused.map(([status, { description = '' }]) => [status, description]))
+      expect([operationId, codes.has('400')]).toEqual([operationId, path.startsWith('/v1')])
+      expect([operationId, codes.get('401'), codes.get('500')]).toEqual([
+        operationId,
+        expect.stringContaining('`unauthorized`'),
+        '`internal_error`',
+      ])
+      expect([operationId, codes.has('404')]).toEqual([operationId, path.includes('{')])
+      const needsAgent = parameters.some(({ $ref }) => $ref === '#/components/parameters/agent')
+      expect([operationId, codes.get('400')?.includes('missing_agent_id') ?? false]).toEqual([operationId, needsAgent])
+    }
+  })
+
+  test('every example is one of what it is an example of', async () => {
+    const { body } = await api.call('GET', '/openapi.json')
+    const $defs = JSON.parse(JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'))
+    const problems = (what: string, { content: each }: Content): unknown[] => {
+      if (!each) return []
+      const { schema: type, example } = each['application/json']
+      const local = JSON.parse(JSON.stringify(type).replaceAll('#/components/schemas/', '#/$defs/'))
+      const { error } = z.fromJSONSchema({ ...local, $defs }).safeParse(example)
+      return error ? [[what, error.issues]] : []
+    }
+    const all = (await operations()).flatMap(([, { operationId, requestBody = {}, responses }]) => [
+      ...problems(`${operationId} request`, requestBody),
+      ...Object.values(responses).flatMap((each) => problems(`${operationId} answer`, each)),
+    ])
+    expect(all).toEqual([])
+  })
+
   test('every reference leads somewhere', async () => {
     const { body } = await api.call('GET', '/openapi.json')
     const refs = [...JSON.stringify(body).matchAll(/"\$ref":"#([^"]+)"/g)].map(([, path = '']) =>
@@ -56,7 +154,7 @@ describe('the document is sound:', () => {
   })
 
   test('every part of a path is a parameter, and the other way round', async () => {
-    for (const [path, { parameters = [] }] of await operations()) {
+    for (const [path, { parameters }] of await operations()) {
       const named = parameters.filter((each) => each.in === 'path').map((each) => `{${each.name}}`)
       expect([path, path.match(/\{\w+\}/g) ?? []]).toEqual([path, named])
       expect(path).not.toMatch(/[()^]|::/)
