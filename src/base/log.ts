@@ -1,4 +1,5 @@
 import pino, { type Logger } from 'pino'
+import { redactTokens } from './redact.ts'
 
 /** Paths that may hold secrets, whatever is logged. */
 const SECRETS = ['authorization', 'api_key', 'apiKey', 'cookie', '*.authorization', '*.api_key', '*.apiKey', '*.cookie']
@@ -15,6 +16,7 @@ export function createLogger(level: string, format: 'json' | 'text'): Logger {
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: SECRETS, censor: '[REDACTED]' },
     formatters: { level: (label: string) => ({ level: label }) },
+    hooks: { streamWrite: redactTokens },
   }
   if (format === 'json') return pino(options, destination)
   return pino(options, { write: (line: string) => void destination.write(toText(line)) })

@@ -1,0 +1,10 @@
+DROP TABLE platform_sealed_columns;
+DROP TABLE platform_agent_sessions;
+DROP TABLE platform_work_items;
+DROP TABLE platform_members;
+DROP TABLE platform_projects;
+DROP TABLE platform_feature_flags;
+DROP TABLE platform_login_attempts;
+DROP TABLE platform_sessions;
+DROP TABLE platform_users;
+DROP TABLE platform_organizations;

@@ -1,0 +1,110 @@
+import * as z from 'zod'
+import { MemoryApiError } from '../../client/errors.ts'
+import { ask, send, type Call, type Connection } from '../../client/transport.ts'
+import type { Context } from '../command.ts'
+import { traced } from '../connect.ts'
+import { CliError, EXIT, exitOfStatus } from '../exit.ts'
+import type { Row } from '../output.ts'
+import { readSession } from './session-file.ts'
+
+/** The flags of verbs that act with a session. Contract: git-host.md 2.8. */
+export const SESSION_FLAG = {
+  'session-token': { value: 'token', help: 'Session to act with (MEM_SESSION_TOKEN, else that of `mem login`)' },
+} as const
+export const PROJECT_FLAGS = {
+  project: { value: 'id', integer: true, required: true, help: 'Project to work in' },
+  ...SESSION_FLAG,
+} as const
+export const RANGE_FLAGS = {
+  limit: { value: 'n', integer: true, help: 'Rows at most' },
+  'after-id': { value: 'id', help: 'Go on where an earlier answer ended' },
+} as const
+
+interface SessionInput {
+  'session-token': string | undefined
+}
+
+/** A list as these routes answer it, under its plural. */
+export type List<Name extends string, Item> = Record<Name, Item[]> & { next_after_id: string }
+
+/** Sends one call with the session of the flags. @throws CliError without one, or with what the server says. */
+export function callRest<Answer>(context: Context, input: SessionInput, call: Call): Promise<Answer> {
+  return explained(ask<Answer>(connection(context, tokenOf(context, input)), call))
+}
+
+/** As `callRest`, for calls that answer without a body. */
+export async function sendRest(context: Context, input: SessionInput, call: Call): Promise<void> {
+  await explained(send(connection(context, tokenOf(context, input)), call))
+}
+
+/** As `callRest`, without a session. */
+export const callOpenRest = <Answer>(context: Context, call: Call): Promise<Answer> =>
+  explained(ask<Answer>(connection(context), call))
+
+/** Shows a list, and how to go on. */
+export async function showList<Item>(
+  { output, settings }: Context,
+  answer: { next_after_id: string },
+  items: readonly Item[],
+  row: (item: Item) => Row,
+): Promise<void> {
+  await output.list(answer, items, row)
+  const isWhole = settings.output === 'json' || settings.output === 'yaml'
+  if (!isWhole && answer.next_after_id !== '') output.note(`more: --after-id ${answer.next_after_id}`)
+}
+
+/** The query of a list. */
+export const rangeQuery = (input: { limit: number | undefined; 'after-id': string | undefined }) => ({
+  limit: input.limit,
+  after_id: input['after-id'],
+})
+
+/** The saved token is for the server that made it, and no other sees it. */
+function tokenOf({ io, settings: { endpoint } }: Context, input: SessionInput): string {
+  const token = input['session-token'] ?? io.env['MEM_SESSION_TOKEN'] ?? ''
+  if (token !== '') return token
+  const saved = readSession(io)
+  if (saved?.endpoint === endpoint) return saved.token
+  const elsewhere = saved ? `; the session of \`mem login\` is for ${saved.endpoint}` : ''
+  throw new CliError(EXIT.unauthorized, `not logged in at ${endpoint}${elsewhere}`, LOG_IN)
+}
+
+const connection = (context: Context, token?: string): Connection => ({
+  endpoint: context.settings.endpoint,
+  fetch: context.settings.verbose ? traced(context) : fetch,
+  headers: { 'User-Agent': 'mem-cli', ...(token !== undefined && { Authorization: `Bearer ${token}` }) },
+  timeoutMs: context.settings.timeoutMs,
+})
+
+const envelope = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
+
+async function explained<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!(error instanceof MemoryApiError)) throw error
+    const { data } = envelope.safeParse(parse(error.rawBody))
+    if (!data) throw new CliError(exitOfStatus(error.status), error.message, 'Does this server have the platform?')
+    const { code, message } = data.error
+    throw new CliError(exitOfStatus(error.status), `${message} (${code})`, HINTS[code])
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const LOG_IN = 'Log in: mem login --email <you@example.org>'
+
+/** What to do next, by the codes of git-host.md 2.6; the others' messages say it themselves. */
+const HINTS: Readonly<Record<string, string>> = {
+  unauthorized: LOG_IN,
+  forbidden: 'Ask an admin of the organization, or a manager of the project.',
+  not_found: "Check the id or name: the noun's `list` shows what there is for you.",
+  not_initialized: "On the server's machine: mem platform init --organization <name> --email <you@example.org>",
+  internal: "The server's log says more, under the request id that --verbose shows.",
+}

@@ -1,0 +1,35 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import * as z from 'zod'
+import { errorText } from '../../base/errors.ts'
+import type { Io } from '../command.ts'
+import { CliError, EXIT } from '../exit.ts'
+
+const schema = z.object({ endpoint: z.string(), token: z.string(), expires_at: z.string(), email: z.string() })
+
+/** What `mem login` keeps: a token, and the server it was made by. */
+export type SavedSession = z.infer<typeof schema>
+
+const pathOf = ({ env }: Io): string => join(env['HOME'] ?? homedir(), '.mem/session.json')
+
+/** Undefined when nobody has logged in. */
+export function readSession(io: Io): SavedSession | undefined {
+  try {
+    return schema.parse(JSON.parse(readFileSync(pathOf(io), 'utf8')))
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw new CliError(EXIT.failure, `${pathOf(io)} cannot be read: ${errorText(error)}`, '`mem login` writes it anew.')
+  }
+}
+
+/** Only its owner may read it. */
+export function writeSession(io: Io, session: SavedSession): void {
+  const path = pathOf(io)
+  const draft = `${path}.${process.pid}`
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  writeFileSync(draft, `${JSON.stringify(session)}\n`, { mode: 0o600 })
+  renameSync(draft, path)
+}
+
+export const removeSession = (io: Io): void => rmSync(pathOf(io), { force: true })

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import * as z from 'zod'
+import { errorText } from '../../base/errors.ts'
+import { ConfigError } from '../../config/errors.ts'
+
+/** The keys that secrets are sealed with, by their ids; new seals are made with the current one. */
+export interface Keys {
+  current: string
+  keys: Readonly<Record<string, Buffer>>
+}
+
+const SETTING = 'platform.key_file'
+const KEY_BYTES = 32
+
+const fileSchema = z
+  .strictObject({ current: z.string(), keys: z.record(z.string().regex(/^[\w-]+$/), z.base64()) })
+  .refine(({ current, keys }) => Object.hasOwn(keys, current), 'the current key is not among the keys')
+
+/**
+ * Reads `{"current": "k1", "keys": {"k1": "<base64, 32 bytes>"}}`. Contract: git-host.md 2.4.
+ * @throws ConfigError when it cannot be read, is open to others, or is not of this form
+ */
+export function readKeyFile(path: string): Keys {
+  try {
+    const { mode } = statSync(path)
+    if (process.platform !== 'win32' && (mode & 0o777) !== 0o600) {
+      const written = (mode & 0o7777).toString(8).padStart(4, '0')
+      throw new Error(`it has mode ${written} and must have 0600: chmod 600 ${path}`)
+    }
+    return parseKeys(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw new ConfigError(SETTING, `${SETTING} ${path} cannot be used: ${errorText(error)}`)
+  }
+}
+
+/** What the file holds must not get into a message. */
+function parseKeys(text: string): Keys {
+  let content: unknown
+  try {
+    content = JSON.parse(text)
+  } catch {
+    throw new Error('it is not JSON')
+  }
+  const { data } = fileSchema.safeParse(content)
+  if (!data) throw new Error('it must hold {"current": "<id>", "keys": {"<id>": "<base64>"}}')
+  const keys = Object.entries(data.keys).map(([id, key]): [string, Buffer] => [id, Buffer.from(key, 'base64')])
+  if (keys.some(([, key]) => key.length !== KEY_BYTES)) throw new Error(`each key must have ${KEY_BYTES} bytes`)
+  return { current: data.current, keys: Object.fromEntries(keys) }
+}
+
+/** Makes the file with a first key; false when there is one, which stays. */
+export function createKeyFile(path: string): boolean {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = writeDraft(path, { current: 'k1', keys: { k1: randomBytes(KEY_BYTES) } })
+  try {
+    linkSync(draft, path)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  } finally {
+    rmSync(draft)
+  }
+}
+
+/** The same keys and a new one, which becomes the current. */
+export function withNewKey({ keys }: Keys): Keys {
+  const numbers = Object.keys(keys).map((id) => Number(/^k(\d+)$/.exec(id)?.[1] ?? 0))
+  const current = `k${Math.max(0, ...numbers) + 1}`
+  return { current, keys: { ...keys, [current]: randomBytes(KEY_BYTES) } }
+}
+
+/** Puts these keys in the place of the file's; a reader never meets half a file. */
+export function replaceKeyFile(path: string, keys: Keys): void {
+  renameSync(writeDraft(path, keys), path)
+  flushDirectory(path)
+}
+
+function writeDraft(path: string, { current, keys }: Keys): string {
+  const encoded = Object.entries(keys).map(([id, key]): [string, string] => [id, key.toString('base64')])
+  const draft = `${path}.${randomBytes(4).toString('hex')}`
+  const file = openSync(draft, 'wx', 0o600)
+  try {
+    writeSync(file, `${JSON.stringify({ current, keys: Object.fromEntries(encoded) })}\n`)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  return draft
+}
+
+/** A key must be on the disk under its name before anything is sealed with it. */
+function flushDirectory(path: string): void {
+  const directory = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}

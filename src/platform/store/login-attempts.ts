@@ -1,0 +1,27 @@
+import type { Queryable } from '../../database/database.ts'
+import { returned } from '../../database/rows.ts'
+
+/** When the last attempts of a subject after `since` began, the latest first; `limit` at most. */
+export async function readAttempts(db: Queryable, subject: string, since: number, limit: number): Promise<number[]> {
+  const rows = await db.all<{ attempted_at: number }>(
+    `SELECT attempted_at FROM platform_login_attempts WHERE subject = $1 AND attempted_at > $2
+      ORDER BY attempted_at DESC LIMIT $3`,
+    [subject, since, limit],
+  )
+  return rows.map((row) => row.attempted_at)
+}
+
+export async function insertAttempt(tx: Queryable, subject: string, now: number): Promise<number> {
+  const row = await tx.get<{ id: number }>(
+    'INSERT INTO platform_login_attempts (subject, attempted_at) VALUES ($1, $2) RETURNING id',
+    [subject, now],
+  )
+  return returned(row).id
+}
+
+export async function deleteAttempts(tx: Queryable, ids: readonly number[]): Promise<void> {
+  for (const id of ids) await tx.run('DELETE FROM platform_login_attempts WHERE id = $1', [id])
+}
+
+export const purgeAttempts = (tx: Queryable, before: number): Promise<number> =>
+  tx.run('DELETE FROM platform_login_attempts WHERE attempted_at <= $1', [before])
