@@ -33,6 +33,18 @@ const packagesApart = (names, external) => ({
     }),
 })
 
+/** A package as `require` gives it: the ES module in its place would hide its default export from importers. */
+const required = {
+  name: 'required',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^required:/ }, ({ path }) => ({ path: path.slice('required:'.length), namespace: 'required' }))
+    onLoad({ filter: /.*/, namespace: 'required' }, ({ path }) => ({
+      contents: `module.exports = require(${JSON.stringify(path)})`,
+      resolveDir: process.cwd(),
+    }))
+  },
+}
+
 /** @returns the files written */
 export async function buildQuick(external) {
   const names = new Set()
@@ -51,9 +63,16 @@ export async function buildQuick(external) {
     write: false,
     plugins: [packagesApart(names, external)],
   })
-  const packages = Object.fromEntries([...names].map((name) => [name, name]))
+  const packages = Object.fromEntries([...names].map((name) => [name, `required:${name}`]))
   const outdir = 'dist/packages'
-  await build({ ...common, entryPoints: packages, outdir, outExtension: { '.js': '.cjs' }, external })
+  await build({
+    ...common,
+    entryPoints: packages,
+    outdir,
+    outExtension: { '.js': '.cjs' },
+    external,
+    plugins: [required],
+  })
   const source = outputFiles[0].text
   const cache = await codeCache(source)
   const length = Buffer.alloc(4)

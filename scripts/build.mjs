@@ -14,6 +14,7 @@ process.chdir(root)
 const entries = {
   cli: 'src/cli/main.ts',
   index: 'src/index.ts',
+  client: 'src/client/index.ts',
   'search-worker': 'src/memory/search/worker.ts',
   'cell-source': 'src/memory/store/cell-source.ts',
 }

@@ -1,47 +1,37 @@
-/** The library: the only supported import of this package. */
-import type * as Layer from './runbook/index.ts'
-
-export { MemoryApiError, MemoryNetworkError, MemoryRequestError, MemoryTimeoutError } from './client/errors.ts'
-export type * from './client/graph-types.ts'
-export { MemoryClient, type MemoryClientOptions, type WriteOptions } from './client/memory-client.ts'
-export type * from './client/types.ts'
-export type {
-  Diagnostic,
-  GraphOptions,
-  NodeExecutor,
-  NodeRegistry,
-  ParsedWorkflow,
-  Plan,
-  RunOptions,
-  RunReport,
-  ValidateOptions,
-  Value,
-  Workflow,
+/**
+ * The library: with `mem/client`, a part of it, the only supported import of this package. The words of the file and of
+ * the product, workflow and runbook, name the same functions.
+ */
+import {
+  createNodeRegistry,
+  runWorkflow as run,
+  validateWorkflow as validate,
+  type Diagnostic,
+  type RunOptions,
+  type RunReport,
+  type ValidateOptions,
+  type Workflow,
 } from './runbook/index.ts'
 
-type Runbook = typeof Layer
+export * from './client/index.ts'
+export * from './runbook/index.ts'
+export { parseWorkflow as parseRunbook } from './runbook/index.ts'
+export { runWorkflow as runRunbook, validateWorkflow as validateRunbook }
 
-/** The runbook layer is loaded by the first call: who wants a MemoryClient doesn't wait for it. */
-const runbook = (): Promise<Runbook> => import('./runbook/index.ts')
+/** What is wrong with a workflow, ordered by position; without a registry for the types that every one has. */
+function validateWorkflow(workflow: Workflow, options: Partial<ValidateOptions> = {}): Diagnostic[] {
+  return validate(workflow, { registry: createNodeRegistry(), ...options })
+}
 
-/** A function of the runbook layer that can be called before the layer is there. */
-type Later<F extends (...args: never[]) => unknown> = (...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>>
+/**
+ * Runs a workflow in this process; what fails in it is in the report. Contract: runbook.md 11.
+ * @throws InvalidWorkflowError, InvalidRunError before anything runs
+ */
+function runWorkflow(workflow: Workflow, options: RunOptions): Promise<RunReport> {
+  const embedByHash = async (text: string): Promise<ArrayLike<number>> =>
+    (await import('./memory/embedder/hash.ts')).embedDocument(text)
+  return run(workflow, { ...options, services: { embedByHash, ...options.services } })
+}
 
-/** Reads a workflow; never throws. Contract: runbook.md 11, as the following. */
-export const parseWorkflow: Later<Runbook['parseWorkflow']> = async (...args) =>
-  (await runbook()).parseWorkflow(...args)
-
-export const validateWorkflow: Later<Runbook['validateWorkflow']> = async (...args) =>
-  (await runbook()).validateWorkflow(...args)
-
-export const planWorkflow: Later<Runbook['planWorkflow']> = async (...args) => (await runbook()).planWorkflow(...args)
-
-export const renderGraph: Later<Runbook['renderGraph']> = async (...args) => (await runbook()).renderGraph(...args)
-
-export const evaluate: Later<Runbook['evaluate']> = async (...args) => (await runbook()).evaluate(...args)
-
-export const createNodeRegistry: Later<Runbook['createNodeRegistry']> = async (...args) =>
-  (await runbook()).createNodeRegistry(...args)
-
-/** Runs a workflow; what fails in it is in the report. @throws for an invalid workflow or argument */
-export const runWorkflow: Later<Runbook['runWorkflow']> = async (...args) => (await runbook()).runWorkflow(...args)
+// over the functions of the same names that `export *` brings
+export { runWorkflow, validateWorkflow }

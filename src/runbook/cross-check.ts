@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module'
 import { errorText } from '../base/errors.ts'
-import type { Body } from './hcl/ast.ts'
+import { constantText, type Body, type Expression } from './hcl/ast.ts'
 import { fileDiagnostic, type Diagnostic } from './hcl/diagnostics.ts'
 import { EvaluationError } from './hcl/errors.ts'
 import { evaluate } from './hcl/evaluate.ts'
@@ -8,7 +9,6 @@ import { parseFile } from './hcl/parser-body.ts'
 import { constantScope } from './hcl/scope.ts'
 import type { Source } from './hcl/source.ts'
 import { equals, type Value } from './hcl/values.ts'
-import { isConstant } from './references.ts'
 
 /** What another HCL parser says about a text; null when it refuses it. */
 export interface SecondOpinion {
@@ -17,47 +17,45 @@ export interface SecondOpinion {
   parse(text: string): unknown
 }
 
-/** hcl2-parser is loaded only here: it takes 300 ms. Undefined when it is not installed. */
-async function hcl2Parser(): Promise<SecondOpinion | undefined> {
-  const name = 'hcl2-parser' // not a literal in import(), so that a bundle leaves it to the user
-  try {
-    const loaded: unknown = await import(name)
-    const parse = memberOf(loaded, 'parseToObject') ?? memberOf(memberOf(loaded, 'default'), 'parseToObject')
-    return typeof parse === 'function' ? { name, parse: (text): unknown => parse(text) } : undefined
-  } catch {
-    return undefined
-  }
+/**
+ * Loaded only here: it takes 300 ms. By `require`, because the compiled bundle of the frequent verbs can't import packages.
+ * It gives the value, and what went wrong without saying what.
+ */
+function hcl2Parser(): SecondOpinion {
+  const require = createRequire(import.meta.url)
+  const parser: { parseToObject(text: string): readonly [unknown, unknown] } = require('hcl2-parser')
+  return { name: 'hcl2-parser', parse: (text) => parser.parseToObject(text)[0] }
 }
-
-const memberOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null ? new Map(Object.entries(value)).get(name) : undefined
 
 /**
  * Compares the parser with another one: acceptance, numbers of blocks, constants. What differs is RB150.
  * Contract: runbook.md 2.1.
  */
-export async function crossCheck(source: Source, other?: SecondOpinion): Promise<Diagnostic[]> {
-  const warning = (message: string): Diagnostic => ({ ...fileDiagnostic('RB150', message, source), level: 'warning' })
-  const opinion = other ?? (await hcl2Parser())
-  if (!opinion) return [warning('no cross-check: hcl2-parser is not installed (npm install hcl2-parser)')]
-  const { body } = parseFile(source.text, source.file)
-  let parsed: unknown
+export function crossCheck(source: Source, other?: SecondOpinion): Diagnostic[] {
+  const opinion = other ?? hcl2Parser()
+  const warning = (message: string): Diagnostic => ({
+    ...fileDiagnostic('RB150', `${opinion.name} ${message}`, source),
+    level: 'warning',
+  })
+  const { body, diagnostics } = parseFile(source.text, source.file)
+  let theirs: unknown
   try {
-    parsed = opinion.parse(source.text)
+    theirs = opinion.parse(source.text)
   } catch (error) {
-    return [warning(`${opinion.name} refuses the file: ${errorText(error).split('\n')[0] ?? ''}`)]
+    return [warning(`breaks down on the file: ${errorText(error)}`)]
   }
-  const root = fromJson(Array.isArray(parsed) ? parsed[0] : parsed)
-  if (root === null) return [warning(`${opinion.name} refuses the file`)]
-  return [...differences(body, root, '')].map((message) => warning(`${opinion.name} differs: ${message}`))
+  const isRefused = diagnostics.length > 0
+  if (theirs === null || isRefused)
+    return isRefused === (theirs === null) ? [] : [warning(theirs === null ? 'refuses the file' : 'accepts the file')]
+  return [...differences(body, fromJson(theirs), '')].map((message) => warning(`differs: ${message}`))
 }
 
 /** Compares a body with the other's object, in which a block `a "b" {}` is `{a: {b: [{}]}}`. */
 function* differences(body: Body, other: Value, path: string): Generator<string> {
   for (const { name, value } of body.attributes.values()) {
-    if (!isConstant(value, false)) continue
+    if (!isWritten(value)) continue
     const [ours, theirs] = [constantOf(value), at(other, [name])]
-    if (ours !== undefined && theirs !== undefined && !equals(ours, theirs)) yield `value of ${path}${name}`
+    if (ours !== undefined && (theirs === undefined || !equals(ours, theirs))) yield `value of ${path}${name}`
   }
   const groups = new Map<string, Body[]>()
   for (const { type, labels, body: inner } of body.blocks) {
@@ -74,13 +72,32 @@ function* differences(body: Body, other: Value, path: string): Generator<string>
   }
 }
 
+/** Whether the value stands in the file: the other one leaves operators, calls and templates as text. */
+function isWritten(expression: Expression): boolean {
+  switch (expression.kind) {
+    case 'literal':
+      return true
+    case 'template':
+      return expression.parts.every(({ kind }) => kind === 'text')
+    case 'tuple':
+      return expression.items.every(isWritten)
+    case 'object':
+      return expression.entries.every(({ key, value }) => constantText(key) !== undefined && isWritten(value))
+    default:
+      return false
+  }
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? new Map(Object.entries(value)).get(name) : undefined
+
 function at(value: Value, names: readonly string[]): Value | undefined {
   let found: unknown = value
   for (const name of names) found = memberOf(found, name)
   return found === undefined ? undefined : fromJson(found)
 }
 
-function constantOf(expression: Parameters<typeof evaluate>[0]): Value | undefined {
+function constantOf(expression: Expression): Value | undefined {
   try {
     return evaluate(expression, constantScope())
   } catch (error) {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parse } from 'yaml'
 import { packageRoot } from '../base/package-root.ts'
 import { BUILT_IN_TYPES, builtInType, type Category, type Effects } from './node-types.ts'
 import type { Schema } from './schema.ts'
@@ -54,7 +55,6 @@ export const DESCRIBED_TYPES: readonly string[] = BUILT_IN_TYPES.filter(
 export async function nodeDescription(name: string): Promise<NodeDescription | undefined> {
   const type = builtInType(name)?.type
   if (type === undefined || !DESCRIBED_TYPES.includes(type)) return undefined
-  const { parse } = await import('yaml')
   const description: NodeDescription = parse(
     await readFile(join(packageRoot, 'embedded_nodes', `${type}.yaml`), 'utf8'),
   )

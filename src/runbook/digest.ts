@@ -65,15 +65,23 @@ export function workflowDigest(workflow: Workflow): string {
   return sha256(JSON.stringify([workflow.name, inputs, meanings(workflow)]))
 }
 
+const known = new WeakMap<Workflow, readonly (readonly [string, string])[]>()
+
 /** Node ids with what changes when the node, its incoming edges or a local that they use change. */
-function meanings(workflow: Workflow): [string, string][] {
+function meanings(workflow: Workflow): readonly (readonly [string, string])[] {
+  const before = known.get(workflow)
+  if (before) return before
   const incoming = new Map<string, WorkflowEdge[]>()
   for (const edge of workflow.edges) {
     const list = incoming.get(edge.to)
     if (list) list.push(edge)
     else incoming.set(edge.to, [edge])
   }
-  return workflow.nodes.map((node) => [node.id, nodeMeaning(workflow, node, incoming.get(node.id) ?? [])])
+  const found = workflow.nodes.map(
+    (node) => [node.id, nodeMeaning(workflow, node, incoming.get(node.id) ?? [])] as const,
+  )
+  known.set(workflow, found)
+  return found
 }
 
 function nodeMeaning(workflow: Workflow, node: WorkflowNode, incoming: readonly WorkflowEdge[]): string {

@@ -1,6 +1,7 @@
 import { CodedError, errorText } from '../base/errors.ts'
 import { EvaluationError } from './hcl/errors.ts'
 import type { Diagnostic } from './hcl/diagnostics.ts'
+import type { SourceRange } from './hcl/source.ts'
 import type { Value } from './hcl/values.ts'
 
 /** Codes and classes of runbook.md 12.2; `http_status` and `sql_error` depend on the answer. */
@@ -53,10 +54,18 @@ function isClass(name: string): name is ErrorClass {
 export class NodeError extends CodedError<NodeErrorCode> {
   /** The answer's Retry-After. */
   readonly retryAfterMs: number | undefined
+  /** Of the expression that failed. */
+  readonly range: NodeFailure['range']
 
-  constructor(code: NodeErrorCode, message: string, details: Record<string, unknown> = {}, retryAfterMs?: number) {
+  constructor(
+    code: NodeErrorCode,
+    message: string,
+    details: Record<string, unknown> = {},
+    { retryAfterMs, range }: { retryAfterMs?: number | undefined; range?: NodeFailure['range'] } = {},
+  ) {
     super(code, message, details)
     this.retryAfterMs = retryAfterMs
+    this.range = range
   }
 
   get class(): ErrorClass {
@@ -73,7 +82,8 @@ export class NodeError extends CodedError<NodeErrorCode> {
 /** Any failure of a node as a `NodeError`; what is not ours is `internal`, without its stack. */
 export function nodeError(error: unknown): NodeError {
   if (error instanceof NodeError) return error
-  if (error instanceof EvaluationError) return new NodeError(error.code, error.located)
+  if (error instanceof EvaluationError)
+    return new NodeError(error.code, error.located, {}, { range: error.range.toJSON() })
   return new NodeError('internal', errorText(error))
 }
 
@@ -83,6 +93,7 @@ export interface NodeFailure {
   readonly class: ErrorClass
   readonly message: string
   readonly node: string
+  readonly range?: ReturnType<SourceRange['toJSON']> | undefined
   readonly attempts: number
   readonly details?: { readonly [key: string]: Value }
 }

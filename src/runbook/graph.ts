@@ -35,6 +35,7 @@ export class Graph {
   readonly position: readonly number[]
   private readonly topological: readonly number[]
   private ancestors: Uint32Array[] | undefined
+  private dominators: readonly number[] | undefined
 
   constructor(workflow: Workflow, edges: readonly GraphEdge[], topological: readonly number[]) {
     this.workflow = workflow
@@ -59,6 +60,11 @@ export class Graph {
   isAncestor(ancestor: number, node: number): boolean {
     const words = (this.ancestors ??= ancestorSets(this, this.topological))[node]
     return ((words?.[ancestor >> 5] ?? 0) & (1 << (ancestor & 31))) !== 0
+  }
+
+  /** The first node on every way from a node to the end; the number of nodes stands for the end itself. */
+  get postDominators(): readonly number[] {
+    return (this.dominators ??= postDominators(this, this.topological))
   }
 
   /** The edges by which a loop or split enters what it opens. */
@@ -162,9 +168,8 @@ function findBodies(graph: Graph, topological: readonly number[]): Map<number, L
   const bodies = new Map<number, LoopBody>()
   const openers = topological.filter((index) => graph.nodes[index]?.type === 'loop' || isStream(graph.nodes[index]))
   if (openers.length === 0) return bodies
-  const dominators = postDominators(graph, topological)
   const joins = new Map<number, number | undefined>()
-  for (const opener of openers.toReversed()) joins.set(opener, gatheringJoin(graph, dominators, joins, opener))
+  for (const opener of openers.toReversed()) joins.set(opener, gatheringJoin(graph, joins, opener))
   for (const opener of openers) {
     const join = joins.get(opener)
     bodies.set(opener, { ...(join !== undefined && { join }), nodes: graph.behind(opener, join) })
@@ -175,20 +180,20 @@ function findBodies(graph: Graph, topological: readonly number[]): Map<number, L
 /** The join named by the attribute, else the nearest that every path passes and no loop inside has taken. */
 function gatheringJoin(
   graph: Graph,
-  dominators: readonly number[],
   inner: ReadonlyMap<number, number | undefined>,
   opener: number,
 ): number | undefined {
   const named = textOf(graph.nodes[opener], 'join')
   if (named !== undefined) return graph.indexes.get(named)
-  const exit = graph.nodes.length
+  const { postDominators: dominators, nodes } = graph
+  const exit = nodes.length
   for (let at = dominators[opener] ?? exit; at !== exit;) {
     if (inner.has(at)) {
       const join = inner.get(at)
       if (join === undefined) return undefined
       at = dominators[join] ?? exit
     } else {
-      if (graph.nodes[at]?.type === 'join') return at
+      if (nodes[at]?.type === 'join') return at
       at = dominators[at] ?? exit
     }
   }
@@ -196,22 +201,16 @@ function gatheringJoin(
 }
 
 /** The nearest join that every path from a `split` passes. */
-export function regionJoin(
-  graph: Graph,
-  split: number,
-  topological: readonly number[] = graph.order,
-): number | undefined {
-  const dominators = postDominators(graph, topological)
-  const exit = graph.nodes.length
+export function regionJoin({ postDominators: dominators, nodes }: Graph, split: number): number | undefined {
+  const exit = nodes.length
   for (let at = dominators[split] ?? exit; at !== exit; at = dominators[at] ?? exit) {
-    if (graph.nodes[at]?.type === 'join') return at
+    if (nodes[at]?.type === 'join') return at
   }
   return undefined
 }
 
 const OPENERS = new Set(['loop', 'split'])
 
-/** The first node on every way from a node to the end; the number of nodes stands for the end itself. */
 function postDominators(graph: Graph, topological: readonly number[]): number[] {
   const exit = graph.nodes.length
   const parent = Array.from<number>({ length: exit + 1 }).fill(exit)

@@ -1,6 +1,7 @@
 import { didYouMean } from './hcl/diagnostics.ts'
 import { textsIn } from './hcl/functions/conversion.ts'
 import { encodeJson } from './hcl/json.ts'
+import type { SourceRange } from './hcl/source.ts'
 import { equals, type Value } from './hcl/values.ts'
 import type { Workflow } from './model.ts'
 import { convert, TypeMismatch } from './type-constraint.ts'
@@ -8,6 +9,8 @@ import { convert, TypeMismatch } from './type-constraint.ts'
 interface InputProblem {
   readonly code: 'RB602' | 'RB603' | 'RB604'
   readonly message: string
+  /** Where the input is declared, or the workflow. */
+  readonly range: SourceRange
   readonly hint?: string
 }
 
@@ -20,12 +23,13 @@ export function resolveInputs(
   const problems: InputProblem[] = []
   for (const name of Object.keys(given)) {
     if (workflow.inputs.has(name)) continue
-    problems.push({ code: 'RB603', message: `unknown input "${name}"`, ...didYouMean(name, workflow.inputs.keys()) })
+    const message = `unknown input "${name}"`
+    problems.push({ code: 'RB603', message, range: workflow.range, ...didYouMean(name, workflow.inputs.keys()) })
   }
-  for (const { name, type, required, default: fallback, enum: allowed } of workflow.inputs.values()) {
+  for (const { name, type, required, default: fallback, enum: allowed, range } of workflow.inputs.values()) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined
     if (value === undefined) {
-      if (required) problems.push({ code: 'RB602', message: `missing input "${name}"` })
+      if (required) problems.push({ code: 'RB602', message: `missing input "${name}"`, range })
       values[name] = fallback ?? null
       continue
     }
@@ -33,12 +37,12 @@ export function resolveInputs(
       values[name] = convert(value, type)
     } catch (error) {
       if (!(error instanceof TypeMismatch)) throw error
-      problems.push({ code: 'RB604', message: `input "${name}": ${error.message}` })
+      problems.push({ code: 'RB604', message: `input "${name}": ${error.message}`, range })
       continue
     }
     if (allowed && !allowed.some((item) => equals(item, values[name] ?? null))) {
       const list = allowed.map(encodeJson).join(', ')
-      problems.push({ code: 'RB604', message: `input "${name}" is one of ${list}` })
+      problems.push({ code: 'RB604', message: `input "${name}" is one of ${list}`, range })
     }
   }
   return { values, problems }

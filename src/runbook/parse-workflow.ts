@@ -44,10 +44,19 @@ const camelCase = (name: string): string =>
 
 const META = new Set(['description', 'when', 'timeout', 'on_error', 'retry', 'onError'])
 const RETRY = ['attempts', 'backoff', 'max_backoff', 'jitter', 'on']
+/** What to write instead of the words of other tools. */
 const HINTS: Readonly<Record<string, string>> = {
   depends_on: 'write an edge',
   for_each: 'use loop',
   headers: 'headers = { }',
+  retry: 'retry { attempts = 3 }',
+  retries: 'retry { attempts = 3 }',
+  from: 'edge FROM TO { }',
+  to: 'edge FROM TO { }',
+  variable: 'input "NAME" { }, inside workflow',
+  resource: 'node TYPE ID { }',
+  step: 'node TYPE ID { }',
+  task: 'node TYPE ID { }',
 }
 const BLOCKS = ['input', 'locals', 'node', 'edge']
 // oxlint-disable-next-line no-control-regex -- node ids have none
@@ -75,7 +84,7 @@ class WorkflowReader {
           'RB201',
           `block "${block.type}" outside workflow`,
           block.typeRange,
-          didYouMean(block.type, ['workflow']),
+          nameHint(block.type, ['workflow']),
         )
       }
     }
@@ -299,6 +308,8 @@ class WorkflowReader {
     const description = this.text(attributes.get('description'))
     const onError = this.oneOf(this.either(attributes, 'on_error', owner), ON_ERROR)
     const retry = this.retry(block.body, owner)
+    const { nameRange: retried } = attributes.get('retry') ?? {}
+    if (retried) this.error('RB205', `"retry" on ${owner} is a block`, retried, { hint: 'retry { attempts = 3 }' })
     const when = attributes.get('when')?.value
     const timeout = attributes.get('timeout')
     if (timeout && isConstant(timeout.value)) this.duration(timeout)
@@ -389,9 +400,10 @@ class WorkflowReader {
 
 const DURATION_HINT = { hint: 'a number of seconds, or text such as "1m30s" with the units ms, s, m, h, d' }
 
-function nameHint(name: string, known: readonly string[]): { hint?: string } {
+/** A hint for an attribute or block that is not known. */
+export function nameHint(name: string, known: readonly string[], source?: Source): { hint?: string } {
   const hint = HINTS[name]
-  return hint === undefined ? didYouMean(name, known) : { hint }
+  return hint === undefined ? didYouMean(name, known, source) : { hint }
 }
 
 /** The branch key of a constant edge condition. */

@@ -60,10 +60,13 @@ export function planWorkflow(workflow: Workflow, options: PlanOptions): Plan {
   const values = runValues(graph, options, [])
   const planner = new Planner(graph, values, options)
   const active = activeNodes(graph, options)
+  const nodes = graph.order.filter((index) => active?.has(index) ?? true).flatMap((index) => planner.node(index))
+  // what a later node marks as secret is one in the earlier ones too
+  const mask = (value: Value): Value => values.masking.value(value)
   return {
     planVersion: 1,
     workflow: { name: workflow.name, file: workflow.file, digest: workflowDigest(workflow) },
-    nodes: graph.order.filter((index) => active?.has(index) ?? true).flatMap((index) => planner.node(index)),
+    nodes: nodes.map((node) => ({ ...node, config: mask(node.config) })),
     requires: requirements(workflow, options.registry),
   }
 }
@@ -84,7 +87,7 @@ class Planner {
   }
 
   node(index: number): PlanNode[] {
-    const { graph, options, values } = this
+    const { graph, options } = this
     const node = graph.nodes[index]
     if (!node) return []
     const { id, type, typeAs, description } = node
@@ -105,7 +108,7 @@ class Planner {
         effects: options.registry.metadata(type)?.effects ?? 'external',
         ...(state?.reused && { reused: true }),
         incoming,
-        config: values.masking.value(config),
+        config,
         ...(retry && { retry }),
         ...(timeoutMs !== undefined && { timeoutMs }),
         ...(error !== undefined && { error }),

@@ -36,16 +36,33 @@ export interface CodeJob {
   readonly code: string
   /** JSON for $INPUT_FILE. */
   readonly input: string
+  /** Python packages, as pip names them. */
   readonly requirements: readonly string[]
   readonly cpu?: string
   readonly memory?: string
   readonly image?: string
 }
 
+export interface JobRun {
+  readonly signal: AbortSignal
+  /** The job is given up by then, also when nobody is left to do it. */
+  readonly timeoutMs?: number
+  /** Receives each line of the log as it is written. */
+  onLog?(line: string): void
+  /** Receives what the user should know, such as a job that could not be removed. */
+  onWarning?(message: string): void
+}
+
+export interface JobResult {
+  readonly exitCode: number
+  /** Of an end from outside, such as OOMKilled. */
+  readonly reason?: string | undefined
+  readonly logs: string
+  /** Text of $OUTPUT_FILE. */
+  readonly output?: string
+}
+
 /** Runs code as a job and removes the job however it ends; a failing job is a result, not an error. */
 export interface CodeRunner {
-  runJob(
-    job: CodeJob,
-    options: { signal: AbortSignal; onLog?: (line: string) => void },
-  ): Promise<{ exitCode: number; logs: string; output?: string }>
+  runJob(job: CodeJob, run: JobRun): Promise<JobResult>
 }

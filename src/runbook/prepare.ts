@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { systemClock, toTimestamp } from '../base/clock.ts'
 import { InvalidWorkflowError } from './errors.ts'
+import { fileAccess } from './files.ts'
 import { buildGraph, type Graph } from './graph.ts'
 import { textsIn } from './hcl/functions/conversion.ts'
-import { resolveInputs } from './inputs.ts'
+import { namedSecrets, resolveInputs } from './inputs.ts'
 import type { Workflow } from './model.ts'
 import type { NodeServices } from './registry.ts'
-import { Masking } from './run/masking.ts'
+import { Masking, SHORT } from './run/masking.ts'
 import type { RunOptions } from './run/options.ts'
+import { fromRecord } from './run/record.ts'
 import type { ReportWarning } from './run/report.ts'
 import type { RunValues } from './run/scope.ts'
 import { triggerValues } from './run/trigger.ts'
@@ -42,6 +44,11 @@ export function runValues(graph: Graph, options: RunOptions, warnings: ReportWar
   for (const { name, sensitive } of workflow.inputs.values()) {
     if (sensitive) for (const text of textsIn(inputs[name] ?? null)) masking.add(text)
   }
+  for (const [name, text] of Object.entries(namedSecrets(workflow, inputs, secrets))) {
+    if (text === '' || text.length >= SHORT) continue
+    const message = `${name} has fewer than ${SHORT} characters: it is masked only where it is a whole text`
+    warnings.push({ code: 'RB606', message })
+  }
   const now = options.now ?? (options.resume ? Date.parse(options.resume.startedAt) : systemClock.now())
   return {
     graph,
@@ -58,8 +65,8 @@ export function runValues(graph: Graph, options: RunOptions, warnings: ReportWar
     secrets,
     masking,
     strict: options.strict ?? false,
-    ...(options.files && { files: options.files }),
-    warn: (code, message, range) => warnings.push({ code, message, range: range.toJSON() }),
+    files: fileAccess(workflow.file, options.guard?.allowPaths),
+    warn: (code, message, range) => warnings.push({ code, message, range }),
   }
 }
 
@@ -81,7 +88,7 @@ export function activeNodes(
   if (only !== undefined) {
     const missing = ancestors.flatMap((other) => {
       const name = graph.nodes[other]?.id ?? ''
-      return Object.hasOwn(mocks, name) || resume?.nodes.has(name) ? [] : [name]
+      return Object.hasOwn(mocks, name) || fromRecord(resume?.nodes.get(name)) ? [] : [name]
     })
     if (missing.length > 0) throw new InvalidRunError(`"${id}" needs the outputs of ${missing.join(', ')}`)
   }

@@ -40,10 +40,12 @@ export interface NodeContext {
   readonly attempt: number
   /** Aborts on time limit and cancellation. */
   readonly signal: AbortSignal
+  /** Limit of this attempt, which `signal` keeps. */
+  readonly timeoutMs: number | undefined
   /** A dry run executes nodes without effects, and without waiting. */
   readonly dryRun: boolean
   readonly run: { readonly id: string; readonly workflow: string; readonly startedAt: string }
-  log(message: string): void
+  readonly log: (message: string) => void
   /** A request under the rules of runbook.md 5.1, given up with `signal`. */
   http(url: string, request?: HttpRequest): Promise<HttpResponse>
   /** A TCP connection under the same rules. */
@@ -66,8 +68,8 @@ export interface NodeServices {
     readonly agentId?: string
     readonly workspace?: string
   }
-  /** `embeddingProvider = "hash"`: vectors of texts, made without a network. */
-  readonly embedByHash?: (texts: readonly string[]) => readonly (readonly number[])[]
+  /** `embeddingProvider = "hash"`: the vector of a text, made without a network. */
+  readonly embedByHash?: (text: string) => Promise<ArrayLike<number>>
 }
 
 export interface NodeResult {

@@ -1,5 +1,5 @@
 import type { Expression } from './hcl/ast.ts'
-import type { Workflow } from './model.ts'
+import type { Workflow, WorkflowNode } from './model.ts'
 import { references } from './references.ts'
 import type { NodeRegistry } from './registry.ts'
 
@@ -29,13 +29,16 @@ export function requirements(workflow: Workflow, registry: NodeRegistry): Requir
   }
 }
 
+/** All expressions of a node. */
+export function* expressionsOfNode({ attributes, retry, when, timeout }: WorkflowNode): Generator<Expression> {
+  for (const { value } of [...attributes.values(), ...(retry?.attributes.values() ?? [])]) yield value
+  if (when) yield when
+  if (timeout) yield timeout
+}
+
 function* expressionsOf({ locals, nodes, edges }: Workflow): Generator<Expression> {
   for (const { value } of locals.values()) yield value
-  for (const { attributes, retry, when, timeout } of nodes) {
-    for (const { value } of [...attributes.values(), ...(retry?.attributes.values() ?? [])]) yield value
-    if (when) yield when
-    if (timeout) yield timeout
-  }
+  for (const node of nodes) yield* expressionsOfNode(node)
   for (const { condition, when } of edges) {
     if (condition) yield condition
     if (when) yield when

@@ -7,7 +7,6 @@ import { builtInType } from './node-types.ts'
 import type { Journal } from './run/read-journal.ts'
 import type { ResumeState } from './run/options.ts'
 import { fromRecord, type NodeRecord } from './run/record.ts'
-import type { ReportNode, RunReport } from './run/report.ts'
 
 export interface ResumeOptions {
   /** Inputs given again; others come from the journal. */
@@ -60,45 +59,6 @@ function refuseRepeating(workflow: Workflow, records: Journal['records']): void 
   )
   if (masked.length === 0) return
   throw new UnusableOutputError(`masked outputs in the journal: ${masked.map(({ path }) => path).join(', ')}`)
-}
-
-/** The same from a report alone, which doesn't tell what was edited. @throws UnusableOutputError */
-export function resumeFromReport(report: RunReport, from: string): ResumeState {
-  const unusable = report.nodes
-    .filter(({ redacted, truncated }) => redacted === true || truncated === true)
-    .map(({ id }) => id)
-  if (unusable.length > 0) throw new UnusableOutputError(`masked or truncated outputs: ${unusable.join(', ')}`)
-  const tolerated = new Set(report.toleratedFailures.map(({ node }) => node))
-  const nodes = new Map<string, NodeRecord>()
-  const keep = (entries: readonly ReportNode[], prefix: string): void => {
-    for (const entry of entries) {
-      const path = `${prefix}${entry.id}`
-      if (!entry.iterations) nodes.set(path, recordOf(entry, path, tolerated.has(path)))
-      for (const iteration of entry.iterations ?? []) {
-        if ('nodes' in iteration) keep(iteration.nodes, `${path}[${iteration.index}]/`)
-      }
-    }
-  }
-  keep(report.nodes, '')
-  return { runId: report.run.id, attempt: report.run.attempt + 1, startedAt: report.startedAt, nodes, from }
-}
-
-function recordOf(
-  { id, status, output, branch, error, attempts, durationMs }: ReportNode,
-  path: string,
-  tolerated: boolean,
-): NodeRecord {
-  return {
-    path,
-    id,
-    status,
-    output: output ?? null,
-    ...(branch !== undefined && { branch }),
-    ...(error && { error }),
-    ...(tolerated && { tolerated }),
-    attempts,
-    durationMs: durationMs ?? 0,
-  }
 }
 
 function changedInputs({ header }: Journal, { inputs = {}, triggerData }: ResumeOptions): string[] {

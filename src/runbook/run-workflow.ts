@@ -14,6 +14,7 @@ import { activeNodes, InvalidRunError, runValues, validGraph } from './prepare.t
 import { failureFields } from './run/attempts.ts'
 import type { JournalHeader, RunOptions } from './run/options.ts'
 import {
+  orderedWarnings,
   ReportBuilder,
   response,
   toleratedFailures,
@@ -21,6 +22,7 @@ import {
   type RunReport,
   type RunStatus,
 } from './run/report.ts'
+import { fromRecord } from './run/record.ts'
 import { Runner, type RunOutcome } from './run/runner.ts'
 import { evaluateLocals, type RunValues } from './run/scope.ts'
 import { Frame } from './run/state.ts'
@@ -57,10 +59,11 @@ export async function runWorkflow(workflow: Workflow, options: RunOptions): Prom
 function beginJournal(
   graph: Graph,
   values: RunValues,
-  { journal, triggerData, secrets = {}, resume }: RunOptions,
+  { journal, inputs = {}, triggerData, secrets = {}, resume }: RunOptions,
 ): void {
   if (!journal) return
   const { workflow } = graph
+  const taken = [...(resume?.nodes.values() ?? [])].filter((record) => fromRecord(record))
   const open = [...workflow.inputs.values()].flatMap(({ name, sensitive }) =>
     sensitive ? [] : [[name, values.inputs[name] ?? null] as const],
   )
@@ -75,9 +78,11 @@ function beginJournal(
     variables: values.variables,
     digests: nodeDigests(workflow),
     workflowDigest: workflowDigest(workflow),
-    reused: [...(resume?.nodes.keys() ?? [])],
+    sensitive: Object.keys(inputs).filter((name) => workflow.inputs.get(name)?.sensitive),
+    reused: taken.map(({ path }) => path),
   }
-  journal.begin(header, namedSecrets(workflow, values.inputs, secrets), (value) => values.masking.value(value))
+  const named = namedSecrets(workflow, values.inputs, secrets)
+  journal.begin(header, { named, mask: (value) => values.masking.value(value) }, taken)
 }
 
 /** A journal that can't be written doesn't take the report along. */
@@ -146,7 +151,7 @@ function buildReport(
     ...(answer !== undefined && { response: masking.value(answer) }),
     ...(outcome.failure && { error: outcome.failure }),
     toleratedFailures: toleratedFailures(outcome.root),
-    warnings,
+    warnings: orderedWarnings(warnings),
     ...(options.journal?.path !== undefined && { journal: options.journal.path }),
   }
 }

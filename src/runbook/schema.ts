@@ -172,12 +172,12 @@ function bounded(value: Value, { minimum = -Infinity, maximum = Infinity, ...sch
   if (typeof value === 'number' && (value < minimum || value > maximum)) {
     throw new SchemaMismatch('value', path, `must be ${range(minimum, maximum)}`)
   }
-  const { minLength = 0, maxLength = Infinity, pattern } = schema
+  const { minLength = 0, maxLength = Infinity, pattern, description = pattern } = schema
   if (typeof value === 'string' && (value.length < minLength || value.length > maxLength)) {
     throw new SchemaMismatch('value', path, `must have ${range(minLength, maxLength)} characters`)
   }
   if (typeof value === 'string' && pattern !== undefined && !new RegExp(pattern, 'u').test(value)) {
-    throw new SchemaMismatch('value', path, `must match ${pattern}`)
+    throw new SchemaMismatch('value', path, `must fit: ${description}`)
   }
   return value
 }

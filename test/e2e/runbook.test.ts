@@ -63,8 +63,8 @@ test.each([
   expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining('a (set) succeeded 0 ms (reused)') })
 })
 
-test('importing the package does not load the runbook layer', async () => {
-  const script = `import { MemoryClient } from ${JSON.stringify(join(packageRoot, 'dist/index.js'))}
+test('importing the client alone does not load the runbook layer', async () => {
+  const script = `import { MemoryClient } from ${JSON.stringify(join(packageRoot, 'dist/client.js'))}
     if (!MemoryClient) throw new Error('no client')
     const { readFileSync } = await import('node:fs')
     process.stdout.write(String(process.moduleLoadList.includes('NativeModule crypto')))`

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { runCli, type CliResult } from '../cli/run-cli.ts'
 
@@ -141,6 +141,22 @@ describe('mem run', () => {
     expect(statSync(at('report.json')).mode & 0o777).toBe(0o600)
   })
 
+  test('runbook#116 a second signal ends the program at once', async () => {
+    const file = write('long.hcl', 'workflow "w" {\n node delay long { duration = "1h" }\n}')
+    const kill = vi.spyOn(process, 'kill').mockReturnValue(true)
+    onTestFinished(() => kill.mockRestore())
+    const listening = process.listenerCount('SIGINT')
+    const running = mem(['run', file])
+    await expect.poll(() => process.listenerCount('SIGINT')).toBe(listening + 1)
+    process.emit('SIGINT', 'SIGINT')
+    expect(kill).not.toHaveBeenCalled()
+    process.emit('SIGTERM', 'SIGTERM')
+    // nobody listens any more: the signal does what it does to any program
+    expect(kill.mock.calls).toEqual([[process.pid, 'SIGTERM']])
+    expect(process.listenerCount('SIGINT')).toBe(listening)
+    expect((await running).code).toBe(130)
+  })
+
   test('runbook#118 --mock, --until, --only; an unknown id is RB610', async () => {
     write('greet.json', '{"greeting": "mocked"}')
     const mock = ['--mock', `greet=${at('greet.json')}`]
@@ -154,6 +170,11 @@ describe('mem run', () => {
     for (const flag of ['--until', '--only', '--trigger'])
       expect((await mem(['run', at('hello.hcl'), flag, 'gret'])).stderr).toContain('did you mean "greet"')
     expect((await mem(['run', at('hello.hcl'), '--mock', 'x=y'])).stderr).toContain('RB610')
+    expect(await mem(['run', at('hello.hcl'), '--trigger', 'greet'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/RB610: --trigger: "greet" is no trigger[^]*Triggers: start/),
+    })
+    expect((await mem(['run', '-', '--trigger-data', '-'], { stdin: HELLO })).stderr).toContain('standard input')
   })
 
   test('secrets come from the environment or a file, and are masked', async () => {
@@ -289,7 +310,11 @@ describe('a run that failed', () => {
     const file = write('f.hcl', failing(BROKEN))
     await mem(['run', file, '--no-journal', '--report', at('report.json'), '--input', 'key=open-sesame'])
     const from = ['run', file, '--from-failed', at('report.json')]
+    write('f.hcl', failing('prev.t'))
     expect(await mem(from)).toMatchObject({ code: 4, stderr: expect.stringContaining('RB608') })
+    write('f.hcl', failing('3').replace('value = "1"', 'value = "2"'))
+    expect(await mem(from)).toMatchObject({ code: 4, stderr: expect.stringMatching(/RB607.*node "a"/) })
+    expect((await mem([...from, '--accept-changes'])).code).toBe(0)
     const plain = (ok: string): string => failing(ok).replace('local.token', '1')
     write('f.hcl', plain(BROKEN))
     await mem(['run', file, '--no-journal', '--report', at('report.json')])
@@ -440,7 +465,14 @@ needs secrets: k
     const lines = stdout.trimEnd().split('\n')
     expect(lines).toHaveLength(36)
     expect(lines.filter((line) => line.includes('needs a client'))).toHaveLength(8)
-    expect((await mem(['nodes', 'show', 'slack'])).stdout).toMatch(/^chat_a {2}communication/)
+    expect((await mem(['nodes', 'show', 'slack'])).stdout).toMatch(/^chat_a {2}Slack\n[^]*also: slack[^]*webhookUrl/)
+    for (const [, type = ''] of stdout.matchAll(/^(\w+)/gm)) {
+      const shown = parse((await mem(['nodes', 'show', type, '-o', 'yaml'])).stdout)
+      expect(shown).toEqual(JSON.parse((await mem(['nodes', 'show', type, '-o', 'json'])).stdout))
+      expect(shown).toMatchObject({ name: type, inputSchema: { type: 'object' } })
+      const isDescribed = shown.sections?.length > 0 && shown.examples?.length > 0
+      expect([type, isDescribed]).toEqual([type, !type.startsWith('orch_')])
+    }
     expect(await mem(['nodes', 'show', 'htpp'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('did you mean "http"'),

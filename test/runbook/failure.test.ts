@@ -175,5 +175,13 @@ describe('triggers and types without executor', () => {
     const text = 'node manual t { confirmation = true }'
     expect(await run(text)).toMatchObject({ error: { code: 'refused' } })
     expect(await run(text, { confirm: () => Promise.resolve(true) })).toMatchObject({ status: 'succeeded' })
+    // nobody answers: the limit of the run holds all the same
+    let given: AbortSignal | undefined
+    const confirm = (_: string, signal: AbortSignal): Promise<boolean> => {
+      given = signal
+      return new Promise(() => undefined)
+    }
+    expect(await run(text, { confirm, timeoutMs: 10 })).toMatchObject({ status: 'timed_out', exitCode: 4 })
+    expect(given?.aborted).toBe(true)
   })
 })

@@ -1,6 +1,13 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findings, run, stable } from './support.ts'
+import { prepareResume } from '../../src/runbook/resume.ts'
+import { JournalFile } from '../../src/runbook/run/journal.ts'
+import { readJournal } from '../../src/runbook/run/read-journal.ts'
+import type { RunReport } from '../../src/runbook/run/report.ts'
+import { findings, parsed, Probe, run, stable } from './support.ts'
 
 interface Step {
   readonly kind: 'probe' | 'set' | 'if' | 'join' | 'loop' | 'failing' | 'skipped'
@@ -36,6 +43,39 @@ function workflow(steps: readonly Step[]): string {
   )
   return [...nodes, ...edges].join('\n')
 }
+
+/** What a run gave, apart from what a resumed one adds. */
+const results = (report: RunReport): unknown =>
+  JSON.parse(
+    JSON.stringify([report.status, report.nodes, report.edges, report.toleratedFailures], (key, value: unknown) =>
+      ['startedAt', 'completedAt', 'durationMs', 'attempts', 'reused', 'iterations'].includes(key) ? undefined : value,
+    ),
+  )
+
+test('runbook#129 random graphs, killed at any line of their journal, resume to the same results', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'mem-graphs-'))
+  const file = join(directory, 'journal.jsonl')
+  const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), fc.nat(), async (steps, at) => {
+    const text = workflow(steps)
+    fc.pre(!findings(text).some((found) => found.startsWith('RB313')))
+    rmSync(file, { force: true })
+    const full = await run(text, { journal: new JournalFile(directory, 'always') })
+    const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+    const kept = lines.slice(0, 1 + (at % lines.length))
+    writeFileSync(file, `${kept.join('\n')}\n`)
+    const probe = new Probe()
+    const resume = prepareResume(parsed(text), readJournal(directory), { from: directory })
+    const resumed = await run(text, { resume, journal: new JournalFile(directory, 'always') }, probe)
+    expect(results(resumed)).toEqual(results(full))
+    // nothing that has finished is executed a second time
+    const finished = kept.flatMap((line): string[] => (line.includes('"type":"node"') ? [JSON.parse(line).path] : []))
+    const again = [...readJournal(directory).records.keys()]
+    expect(new Set(again).size).toBe(again.length)
+    expect(probe.started.filter((id) => finished.includes(id))).toEqual([])
+  })
+  await fc.assert(property, { numRuns: 150, seed: 9 })
+  rmSync(directory, { recursive: true })
+})
 
 test('runbook#47 random graphs end, with equal reports at any concurrency', async () => {
   const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {

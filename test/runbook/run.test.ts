@@ -109,6 +109,7 @@ describe('branches', () => {
     const failed = await run(`${probes('a', 'b')}\nedge a b { when = prev.nope }`)
     expect(failed).toMatchObject({ status: 'failed', exitCode: 4, error: { code: 'expression_error', node: 'a' } })
     expect(failed.error?.message).toContain('test.hcl:4:24: missing key "nope"')
+    expect(failed.error?.range).toMatchObject({ file: 'test.hcl', start: { line: 4, column: 24 } })
   })
 
   test('runbook#55 a node whose when is false is skipped', async () => {
@@ -358,5 +359,7 @@ describe('loops', () => {
       j: 'not_run',
     })
     expect(finished).toMatchObject({ status: 'failed', error: { node: 'bad' } })
+    expect(statuses(await split('executionMode = "continue"'))).toEqual(statuses(finished))
+    expect(statuses(await split('executionMode = "failfast"'))).toMatchObject({ slow: 'cancelled' })
   })
 })

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { edges, node, output, run } from './support.ts'
+import { edges, node, output, run, stable } from './support.ts'
 
 /** The output of a node behind `a`, whose output is `value`. */
 const behind = async (value: string, expression: string, options = {}): Promise<unknown> =>
@@ -25,6 +26,48 @@ describe('{{ path }}', () => {
     expect(await behind('prev', '"{{trigger.t}} ${trigger.t}"', { triggerData: { t: '{{run.id}} ${1 + 1}' } })).toBe(
       '{{run.id}} ${1 + 1} {{run.id}} ${1 + 1}',
     )
+  })
+
+  test('runbook#41 no data is ever a template: random texts come out of every form as they went in', async () => {
+    const piece = fc.constantFrom(
+      '{{',
+      '}}',
+      '${',
+      '%{',
+      '}',
+      '$${',
+      '{{{{',
+      '~}',
+      'run.id',
+      'prev',
+      '"',
+      '\\',
+      '\n',
+      'ü',
+      '***',
+    )
+    const property = fc.asyncProperty(fc.array(piece, { maxLength: 8 }), async (pieces) => {
+      const data = pieces.join('')
+      const report = await run(
+        `input i { type = string }
+        locals { l = "<\${input.i}>" }
+        node set s {
+          name  = "v"
+          value = trigger.t
+        }
+        node loop each { items = [trigger.t] }
+        node probe body { value = "\${loop.item}|{{loop.item}}|{{prev}}" }
+        node join j {}
+        node probe b { value = [trigger.t, "{{trigger.t}}", "<\${trigger.t}>", "<{{input.i}}>", local.l, var.v, "{{var.v}}", prev.results[0], "\${env.E}", { "\${input.i}" = 1 }] }
+        ${edges('s each body j b')}`,
+        { triggerData: { t: data }, inputs: { i: data }, env: { E: data } },
+      )
+      const around = `<${data}>`
+      const inBody = `${data}|${data}|${data}`
+      expect(report.error).toBeUndefined()
+      expect(output(report, 'b')).toEqual([data, data, around, around, around, data, data, inBody, data, { [data]: 1 }])
+    })
+    await fc.assert(property, { numRuns: 150, seed: 41 })
   })
 
   test('runbook#42 a missing path is nothing with a warning; an error with strict', async () => {
@@ -165,5 +208,36 @@ describe('dry run and parts of a graph', () => {
     expect(output(await run(text, { mocks, only: 'b' }), 'b')).toEqual([{ x: 1 }])
     await expect(run(text, { only: 'b' })).rejects.toThrow('"b" needs the outputs of a')
     await expect(run(text, { until: 'z' })).rejects.toThrow('unknown node "z"')
+  })
+
+  test.each([
+    ['if i { condition = false }', { result: true }, 'then'],
+    ['if i { condition = true }', { branch: 'else' }, 'else'],
+    ['switch i {\n expression = 1\n cases = ["then", "x"]\n}', { value: 'then', matched: true }, 'then'],
+    ['switch i {\n expression = 1\n cases = ["then", "x"]\n}', { value: 'q', matched: false }, 'default'],
+  ])('runbook#118 the mock of %s with %j takes branch %s', async (type, mock, branch) => {
+    const other = type.startsWith('if') ? 'else' : 'default'
+    const body = `node ${type}\nnode probe t {}\nnode probe o {}\nedge i t { condition = "then" }\nedge i o { condition = "${other}" }`
+    const report = await run(body, { mocks: { i: mock } })
+    expect(node(report, 'i')).toMatchObject({ mocked: true, branch })
+    expect(node(report, branch === 'then' ? 'o' : 't')?.status).toBe('unreached')
+    expect(await run(body, { mocks: { i: { x: 1 } } })).toMatchObject({ error: { code: 'config_invalid', node: 'i' } })
+  })
+
+  test('runbook#47 warnings come once, in order of the file, whatever ran first', async () => {
+    const text = `node probe slow {
+        ms    = 10
+        value = 1
+      }
+      node probe first { value = "{{trigger.a}}" }
+      node probe late { value = "{{trigger.b}} {{trigger.b}}" }
+      node loop l { items = [1, 2, 3] }
+      node probe body { value = "{{trigger.c}}" }
+      ${edges('slow first', 'l body')}`
+    const [one, eight] = [await run(text, { concurrency: 1 }), await run(text)]
+    expect(one.warnings.map(({ message }) => message)).toEqual(
+      ['a', 'b', 'c'].map((name) => `missing path "trigger.${name}"`),
+    )
+    expect(stable(eight)).toEqual(stable(one))
   })
 })

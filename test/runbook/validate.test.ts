@@ -37,6 +37,19 @@ describe('structure', () => {
     expect(hints('node probe a {\n headers {}\n}')).toEqual(['headers = { }'])
   })
 
+  test('what people bring from elsewhere gets a hint, and nothing is passed over in silence', () => {
+    expect(found('node probe a { retry = 3 }')).toMatchObject([{ code: 'RB205', hint: 'retry { attempts = 3 }' }])
+    expect(hints('node probe a { retries = 3 }')).toEqual(['retry { attempts = 3 }'])
+    expect(hints('node probe a { value = now() }')).toEqual(['timestamp() is the start of the run'])
+    expect(hints(`${probes('a')}\nnode probe b { value = a.output }\nedge a b {}`)).toEqual(['write nodes.a'])
+    expect(hints('node probe a { value = "{{inputs.x}}" }')).toEqual(['did you mean "input"?'])
+    expect(hints('node probe a { value = true and false }')).toEqual(['the logical operator is &&'])
+    expect(hints('node probe a {\n value: 1\n}')).toEqual(['write = instead of :'])
+    expect(findings('node cron c { expression = "every day" }')).toEqual(['RB211 2:28'])
+    expect(findings('node cron c { expression = "99 1 * * *" }')).toEqual(['RB211 2:28'])
+    expect(findings('node cron c { expression = "*/5 1-4,6 1 jan MON-FRI" }')).toEqual([])
+  })
+
   test('runbook#15 a duplicate node has both positions', () => {
     const [diagnostic] = found('node probe a {}\nnode set a {}')
     expect(diagnostic).toMatchObject({ code: 'RB207' })

@@ -1,10 +1,11 @@
+import type { NodeDescription } from '../../runbook/descriptions.ts'
 import { didYouMean } from '../../runbook/hcl/diagnostics.ts'
 import { BUILT_IN_TYPES, builtInNames, builtInType } from '../../runbook/node-types.ts'
-import { createNodeRegistry, type NodeMetadata } from '../../runbook/registry.ts'
+import { createNodeRegistry } from '../../runbook/registry.ts'
 import type { Schema } from '../../runbook/schema.ts'
+import { evaluationText, exampleText, typeText } from '../../runbook/type-text.ts'
 import { defineCommand } from '../command.ts'
 import { usageError } from '../exit.ts'
-import type { Row } from '../output.ts'
 
 const CATEGORIES = [...new Set(BUILT_IN_TYPES.map(({ category }) => category))]
 
@@ -35,27 +36,62 @@ export const show = defineCommand({
     const found = builtInType(type)
     if (!found)
       throw usageError(`unknown node type "${type}"`, didYouMean(type, builtInNames()).hint ?? 'mem nodes list')
-    const metadata: NodeMetadata = { ...found, ...createNodeRegistry().metadata(found.type) }
-    await output.answer({ ...metadata, remark: REMARKS[found.availability] }, () => [
-      [metadata.type, metadata.category, `effects: ${metadata.effects}`, REMARKS[found.availability]],
-      ...(metadata.aliases.length > 0 ? [['aliases', metadata.aliases.join(', ')]] : []),
-      ...(metadata.timeoutMs === undefined ? [] : [['timeout', `${metadata.timeoutMs} ms for an attempt`]]),
-      ...Object.entries(metadata.inputSchema?.properties ?? {}).map(([name, schema]) =>
-        attributeRow(name, schema, metadata.inputSchema?.required?.includes(name) === true),
-      ),
-    ])
+    const { timeoutMs, inputSchema = {} } = createNodeRegistry().metadata(found.type) ?? {}
+    const { nodeDescription } = await import('../../runbook/descriptions.ts')
+    const description = await nodeDescription(found.type)
+    const { type: name, aliases, category, effects } = found
+    const remark = REMARKS[found.availability]
+    const limit = timeoutMs === undefined ? {} : { timeoutMs }
+    const shown = { name, category, effects, aliases, inputSchema, ...description, ...limit, remark }
+    await output.text(shown, textOf(shown))
   },
 })
 
-function attributeRow(name: string, schema: Schema, required: boolean): Row {
-  const { type, enum: allowed, default: fallback, evaluation, description } = schema
-  return [
-    `${name}${required ? '*' : ''}`,
-    allowed ? allowed.map((value) => JSON.stringify(value)).join(' | ') : [type ?? 'any'].flat().join(' or '),
-    fallback === undefined ? '' : `(${JSON.stringify(fallback)})`,
-    evaluation === undefined || evaluation === 'template' ? '' : EVALUATION[evaluation],
-    description,
-  ]
+interface Shown extends Partial<Omit<NodeDescription, 'name' | 'category' | 'effects' | 'inputSchema'>> {
+  readonly name: string
+  readonly category: string
+  readonly effects: string
+  readonly inputSchema: Schema
+  readonly timeoutMs?: number
+  readonly remark: string | undefined
 }
 
-const EVALUATION = { constant: 'constant', item: 'for each item' } as const
+function textOf({ name, displayName, description, category, effects, aliases = [], remark, ...more }: Shown): string {
+  const { timeoutMs, inputSchema, outputSchema, branches, examples = [] } = more
+  const { properties = {}, required = [] } = inputSchema
+  const facts = [
+    `category: ${category}`,
+    `effects: ${effects}`,
+    aliases.length > 0 && `also: ${aliases.join(', ')}`,
+    timeoutMs !== undefined && `an attempt may take ${timeoutMs / 1000} s`,
+    branches && `branches: ${'dynamic' in branches ? `keys of ${branches.dynamic}, default` : branches.join(', ')}`,
+    remark,
+  ]
+  const attributes = Object.entries(properties).map(([key, schema]) => {
+    const fallback = schema.default === undefined ? undefined : `default ${JSON.stringify(schema.default)}`
+    const remarks = [fallback, evaluationText(schema), schema.sensitive && 'secret', schema.description]
+    return [`${key}${required.includes(key) ? '*' : ''}`, typeText(schema), remarks.filter(Boolean).join('; ')]
+  })
+  const outputs = Object.entries(outputSchema?.properties ?? {}).map(([key, schema]) => {
+    return [key, typeText(schema), schema.description ?? '']
+  })
+  return [
+    `${name}${displayName === undefined ? '' : `  ${displayName}`}\n${description === undefined ? '' : `${description}\n`}`,
+    `${facts.filter(Boolean).join('\n')}\n`,
+    ...(attributes.length > 0 ? [`Attributes (* required)\n${columns(attributes)}`] : []),
+    ...(outputs.length > 0 ? [`Output\n${columns(outputs)}`] : []),
+    ...examples.map((example) => {
+      const text = exampleText(name, example).replace(/^/gm, '  ')
+      return `Example: ${example.name}. ${example.description}\n${text}\n`
+    }),
+  ].join('\n')
+}
+
+/** Rows under each other; what is too long for its column pushes the rest along. */
+function columns(rows: readonly (readonly string[])[]): string {
+  const width = (at: number): number => Math.max(...rows.map((row) => Math.min(row[at]?.length ?? 0, 28)))
+  const widths = [width(0), width(1)]
+  return rows
+    .map((row) => `  ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd() + '\n')
+    .join('')
+}

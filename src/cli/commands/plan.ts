@@ -1,8 +1,6 @@
-import { fileAccess } from '../../runbook/files.ts'
 import type { Workflow } from '../../runbook/model.ts'
 import { planWorkflow, type Plan } from '../../runbook/plan.ts'
 import { InvalidRunError } from '../../runbook/prepare.ts'
-import { createNodeRegistry } from '../../runbook/registry.ts'
 import { reportText } from '../../runbook/report-file.ts'
 import { validateWorkflow } from '../../runbook/validate/index.ts'
 import { defineCommand, type Io } from '../command.ts'
@@ -11,6 +9,7 @@ import { plain } from '../output.ts'
 import { FILE_ARGUMENT, INPUT_FLAGS, SCOPE_FLAGS } from '../runbook/flags.ts'
 import { readGiven, requireNode, type Given } from '../runbook/given.ts'
 import { loadWorkflow, requireValid } from '../runbook/load.ts'
+import { runRegistry } from '../runbook/registry.ts'
 
 export const plan = defineCommand({
   args: { file: FILE_ARGUMENT },
@@ -29,7 +28,7 @@ export const plan = defineCommand({
     if (until !== undefined) requireNode(workflow, 'until', until)
     const resumed = await resumeOf(io, workflow, given, input.resume)
     const inputs = { ...resumed?.inputs, ...given.inputs }
-    const registry = createNodeRegistry()
+    const registry = await runRegistry(io)
     requireValid(io, file, [...issues, ...validateWorkflow(workflow, { ...given, inputs, registry })])
     const made = planOf(() =>
       planWorkflow(workflow, {
@@ -37,7 +36,7 @@ export const plan = defineCommand({
         inputs,
         vars: { ...resumed?.vars, ...given.vars },
         registry,
-        files: fileAccess(workflow.file, input['allow-path']),
+        guard: { allowPaths: input['allow-path'] },
         ...(only !== undefined && { only }),
         ...(until !== undefined && { until }),
         ...(resumed && { resume: resumed.state, triggerData: given.triggerData ?? resumed.triggerData }),

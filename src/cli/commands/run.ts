@@ -2,11 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { parseTimestamp } from '../../base/clock.ts'
 import { errorText } from '../../base/errors.ts'
-import { fileAccess } from '../../runbook/files.ts'
 import { parseDuration } from '../../runbook/hcl/duration.ts'
 import type { Workflow } from '../../runbook/model.ts'
 import { InvalidRunError } from '../../runbook/prepare.ts'
-import { createNodeRegistry } from '../../runbook/registry.ts'
 import { reportText, writeWhole } from '../../runbook/report-file.ts'
 import { pruneRuns } from '../../runbook/run/directories.ts'
 import { JournalError, JournalFile, type JournalMode } from '../../runbook/run/journal.ts'
@@ -14,6 +12,7 @@ import type { RunOptions } from '../../runbook/run/options.ts'
 import type { RunReport } from '../../runbook/run/report.ts'
 import { runWorkflow } from '../../runbook/run-workflow.ts'
 import { validateWorkflow } from '../../runbook/validate/index.ts'
+import { confirm } from '../ask.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
 import { FILE_ARGUMENT, INPUT_FLAGS, SCOPE_FLAGS } from '../runbook/flags.ts'
@@ -21,7 +20,7 @@ import { readGiven, readMocks, requireNode } from '../runbook/given.ts'
 import { loadWorkflow, requireValid } from '../runbook/load.ts'
 import { printReport } from '../runbook/print-report.ts'
 import { progressOn } from '../runbook/progress.ts'
-import { asks } from '../runbook/question.ts'
+import { runRegistry } from '../runbook/registry.ts'
 import { nodeServices } from '../runbook/services.ts'
 import { runbookSettings } from '../runbook/settings.ts'
 import { CONFIG_FLAG } from '../server-flags.ts'
@@ -68,7 +67,7 @@ export const run = defineCommand({
     for (const flag of ['only', 'until'] as const) {
       if (input[flag] !== undefined) requireNode(workflow, flag, input[flag])
     }
-    const registry = createNodeRegistry()
+    const registry = await runRegistry(io, configured.code)
     const resumed = await resumeOf(context, workflow, input, given)
     const inputs = { ...resumed?.inputs, ...given.inputs }
     const found = validateWorkflow(workflow, { ...given, inputs, registry, strict })
@@ -100,14 +99,17 @@ export const run = defineCommand({
       ...(input.only !== undefined && { only: input.only }),
       ...(resumed && { resume: resumed.state }),
       ...(journal && { journal }),
-      files: fileAccess(workflow.file, input['allow-path']),
       guard: {
         denyPrivateNetworks: configured.deny_private_networks || input['deny-private-networks'] === true,
         allowHosts: [...configured.allow_hosts, ...input['allow-host']],
+        allowPaths: input['allow-path'],
       },
       services: nodeServices(io, settings, configured),
       unordered: input.unordered === true || progress?.live === true,
-      confirm: async (id) => input.yes === true || asks(io, `Run ${workflow.name} ("${id}")?`),
+      confirm: async (id, signal) => {
+        const ask = (): Promise<boolean> => confirm(io, `Run ${workflow.name} ("${id}")?`, signal)
+        return input.yes === true || (progress ? progress.during(ask) : ask())
+      },
       onEvent: (event) => {
         if (settings.output === 'jsonl') io.stdout.write(`${JSON.stringify(event)}\n`)
         progress?.event(event)
@@ -125,7 +127,8 @@ export const run = defineCommand({
     if (input.report !== undefined) writeReport(input.report, report)
     if (input['run-dir'] === undefined && report.journal !== undefined)
       pruneRuns(configured.state_dir, configured.keep_runs)
-    for (const { code, message } of report.warnings) output.note(`warning: ${code}: ${message}`)
+    for (const { code, message, range } of report.warnings)
+      output.note(`warning: ${code}: ${message}${range === undefined ? '' : ` at ${range.toString()}`}`)
     for (const { node, code, message } of report.toleratedFailures)
       output.note(`tolerated: ${node} failed: ${code}: ${message}`)
     await printReport(io, settings.output, report)
@@ -169,7 +172,8 @@ function journalOf(
   { journal, state_dir }: { readonly journal: JournalMode | 'never'; readonly state_dir: string },
   runId: string,
 ): JournalFile | undefined {
-  const mode = flags['run-dir'] !== undefined || flags.journal === true ? 'always' : journal
+  // what goes on must not be lost either: a second resume would run it again
+  const mode = (flags['run-dir'] ?? flags.resume) !== undefined || flags.journal === true ? 'always' : journal
   if (flags.journal === false || flags['dry-run'] === true || mode === 'never') return undefined
   if (!/^[\w.:-]{1,128}$/.test(runId) || /^\.+$/.test(runId)) throw usageError(`--run-id '${runId}' is no run id`)
   return new JournalFile(flags['run-dir'] ?? flags.resume ?? join(state_dir, runId), mode)
@@ -190,12 +194,17 @@ function timeOf(text: string): number {
   return ms
 }
 
-/** The first signal cancels the run; the next one ends the program at once, as if nobody listened. */
+/** The first signal cancels the run; the next one ends the program at once, also when it came together with the first. */
 function onStopSignal(stop: (signal: NodeJS.Signals) => void): () => void {
   const signals = ['SIGINT', 'SIGTERM'] as const
   const release = (): void => signals.forEach((signal) => void process.removeListener(signal, listener))
+  let stopped = false
   const listener = (signal: NodeJS.Signals): void => {
-    release()
+    if (stopped) {
+      release()
+      process.kill(process.pid, signal)
+    }
+    stopped = true
     stop(signal)
   }
   for (const signal of signals) process.on(signal, listener)

@@ -11,6 +11,7 @@ import { counted } from '../output.ts'
 import { INPUT_FLAGS, type InputFlags } from '../runbook/flags.ts'
 import { readGiven } from '../runbook/given.ts'
 import { issuesText, readWorkflow } from '../runbook/load.ts'
+import { runRegistry } from '../runbook/registry.ts'
 
 interface Checked extends ParsedWorkflow {
   readonly file: string
@@ -64,8 +65,8 @@ async function check(
   if (!workflow) return { ...parsed, file, issues: diagnostics }
   const isGiven = Object.values(flags).some((value) => value !== undefined && value.length > 0)
   const given = isGiven ? await readGiven(io, flags, workflow) : {}
-  const later = validateWorkflow(workflow, { ...given, registry: createNodeRegistry(), strict })
-  const others = crossCheck ? await (await import('../../runbook/cross-check.ts')).crossCheck(workflow.source) : []
+  const later = validateWorkflow(workflow, { ...given, registry: await runRegistry(io), strict })
+  const others = crossCheck ? (await import('../../runbook/cross-check.ts')).crossCheck(workflow.source) : []
   return { ...parsed, file, issues: [...diagnostics, ...later, ...others].sort(byPosition) }
 }
 

@@ -1,12 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packageRoot } from '../../base/package-root.ts'
-import { defineCommand, type Io } from '../command.ts'
+import { canAsk, input as askText, select } from '../ask.ts'
+import { defineCommand } from '../command.ts'
 import { usageError } from '../exit.ts'
-import { ask } from '../runbook/question.ts'
 
 const TEMPLATES = ['hello', 'branch', 'loop', 'http'] as const
-type Template = (typeof TEMPLATES)[number]
 
 export const create = defineCommand({
   args: { name: { help: 'Name of the workflow', optional: true } },
@@ -17,12 +16,12 @@ export const create = defineCommand({
   notes: 'Never writes over a file. What is not said is asked for, on a terminal.',
   examples: ['workflow new', 'workflow new deploy --template http', 'workflow new nightly --out runbooks/nightly.hcl'],
   async run({ io, output }, input) {
-    const asked = input.name === undefined && io.stderr.isTTY === true
-    const name = input.name ?? ((asked && (await ask(io, 'Name of the workflow [hello]'))) || 'hello')
+    const asked = input.name === undefined && canAsk(io)
+    const name = input.name ?? (await askText(io, 'Name of the workflow', 'hello'))
     if (!/^[\p{L}\p{N}_-]{1,128}$/u.test(name)) {
       throw usageError(`'${name}' is no name for a workflow`, 'Letters, digits, - and _ make one.')
     }
-    const template = input.template ?? (asked ? await askTemplate(io) : 'hello')
+    const template = input.template ?? (asked ? await select(io, 'Begin with', TEMPLATES) : 'hello')
     const file = input.out ?? `${name}.hcl`
     const text = readFileSync(join(packageRoot, 'templates/workflows', `${template}.hcl`), 'utf8')
     write(file, text.replace('FILE', file).replace('"NAME"', `"${name}"`))
@@ -30,11 +29,6 @@ export const create = defineCommand({
     output.note(`next: mem validate ${file}, then mem run ${file}`)
   },
 })
-
-async function askTemplate(io: Io): Promise<Template> {
-  const answer = await ask(io, `Begin with ${TEMPLATES.join(', ')} [hello]`)
-  return TEMPLATES.find((template) => template === answer) ?? 'hello'
-}
 
 function write(file: string, text: string): void {
   try {

@@ -4,10 +4,12 @@ import { didYouMean } from '../../runbook/hcl/diagnostics.ts'
 import { fromJson, parseJson } from '../../runbook/hcl/json.ts'
 import { isMap, type Value } from '../../runbook/hcl/values.ts'
 import type { Workflow } from '../../runbook/model.ts'
+import { builtInType } from '../../runbook/node-types.ts'
 import type { Io } from '../command.ts'
 import { usageError } from '../exit.ts'
 import { parsePairs, readText } from '../input.ts'
 import type { InputFlags } from './flags.ts'
+import { STANDARD_INPUT } from './load.ts'
 
 /** What the flags give to a workflow. */
 export interface Given {
@@ -22,7 +24,9 @@ export interface Given {
 /** Reads the input flags; whether inputs fit their types is the validation's to say. @throws CliError */
 export async function readGiven(io: Io, flags: InputFlags, workflow: Workflow): Promise<Given> {
   const { trigger } = flags
-  if (trigger !== undefined) requireNode(workflow, 'trigger', trigger)
+  if (trigger !== undefined) requireTrigger(workflow, trigger)
+  if (flags['trigger-data'] === '-' && workflow.file === STANDARD_INPUT)
+    throw usageError('RB605: --trigger-data - and the workflow cannot both come from standard input')
   const triggerData = flags['trigger-data'] === undefined ? undefined : await readData(io, flags['trigger-data'])
   return {
     inputs: await readInputs(flags, workflow),
@@ -38,6 +42,17 @@ export async function readGiven(io: Io, flags: InputFlags, workflow: Workflow): 
 export function requireNode({ nodes }: Workflow, flag: string, id: string): void {
   const ids = nodes.map((node) => node.id)
   if (!ids.includes(id)) throw usageError(`RB610: --${flag}: unknown node "${id}"`, didYouMean(id, ids).hint)
+}
+
+function requireTrigger(workflow: Workflow, id: string): void {
+  requireNode(workflow, 'trigger', id)
+  const triggers = workflow.nodes.filter(({ type }) => builtInType(type)?.category === 'trigger')
+  if (triggers.some((node) => node.id === id)) return
+  const known = triggers.map((node) => node.id).join(', ')
+  throw usageError(
+    `RB610: --trigger: "${id}" is no trigger`,
+    known === '' ? 'The workflow has none.' : `Triggers: ${known}`,
+  )
 }
 
 async function readInputs(flags: InputFlags, { inputs }: Workflow): Promise<Record<string, Value>> {

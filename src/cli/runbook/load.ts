@@ -1,12 +1,21 @@
 import { readFileSync } from 'node:fs'
 import { errorText } from '../../base/errors.ts'
-import { fileDiagnostic, renderDiagnostic, type Diagnostic } from '../../runbook/hcl/diagnostics.ts'
+import {
+  byPosition,
+  fileDiagnostic,
+  MAX_DIAGNOSTICS,
+  renderDiagnostic,
+  type Diagnostic,
+} from '../../runbook/hcl/diagnostics.ts'
 import { Source } from '../../runbook/hcl/source.ts'
 import type { Workflow } from '../../runbook/model.ts'
 import { parseWorkflow, type ParsedWorkflow } from '../../runbook/parse-workflow.ts'
 import type { Io } from '../command.ts'
 import { usageError } from '../exit.ts'
 import { counted } from '../output.ts'
+
+/** What stands for the name of a file that is standard input. */
+export const STANDARD_INPUT = '<stdin>'
 
 /** Parses a file, `-` being standard input; one that can't be read is RB601. */
 export async function readWorkflow(io: Io, file: string): Promise<ParsedWorkflow> {
@@ -20,13 +29,17 @@ export async function readWorkflow(io: Io, file: string): Promise<ParsedWorkflow
   }
   const chunks: Uint8Array[] = []
   for await (const chunk of io.stdin) chunks.push(chunk)
-  return parseWorkflow(Buffer.concat(chunks), '<stdin>')
+  return parseWorkflow(Buffer.concat(chunks), STANDARD_INPUT)
 }
 
-/** The issues of a file in text form, those beyond the bound only counted. */
+const LEVELS = ['error', 'warning', 'info'] as const
+
+/** The issues of a file in text form, those beyond the bound only counted; errors go before the others. */
 export function issuesText(issues: readonly Diagnostic[], omitted = 0): string {
-  const blocks = issues.map((issue) => `${renderDiagnostic(issue)}\n`)
-  return [...blocks, ...(omitted > 0 ? [`and ${counted(omitted, 'more issue')}\n`] : [])].join('\n')
+  const gravest = LEVELS.flatMap((level) => issues.filter((issue) => issue.level === level)).slice(0, MAX_DIAGNOSTICS)
+  const blocks = gravest.sort(byPosition).map((issue) => `${renderDiagnostic(issue)}\n`)
+  const left = omitted + issues.length - gravest.length
+  return [...blocks, ...(left > 0 ? [`and ${counted(left, 'more issue')}\n`] : [])].join('\n')
 }
 
 /** Shows what is wrong on stderr. @throws CliError when the file holds no valid workflow */

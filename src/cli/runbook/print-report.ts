@@ -1,7 +1,7 @@
 import { reportData, reportText } from '../../runbook/report-file.ts'
 import type { ReportNode, RunReport } from '../../runbook/run/report.ts'
 import type { Io } from '../command.ts'
-import { plain } from '../output.ts'
+import { counted, plain } from '../output.ts'
 import type { Format } from '../settings.ts'
 
 const EXECUTED: ReadonlySet<string> = new Set(['succeeded', 'failed', 'cancelled', 'simulated'])
@@ -20,8 +20,10 @@ function textOf({ workflow, status, durationMs, run, nodes }: RunReport): string
   return head + executed.map(nodeText).join('')
 }
 
-function nodeText({ id, type, status, durationMs = 0, reused, mocked, output, config, truncated }: ReportNode): string {
-  const remark = `${reused ? ' (reused)' : ''}${mocked ? ' (mocked)' : ''}`
+function nodeText(node: ReportNode): string {
+  const { id, type, status, durationMs = 0, reused, mocked, iterations, output, config, truncated } = node
+  const passes = iterations ? ` (${counted(iterations.length, 'iteration')})` : ''
+  const remark = `${passes}${reused ? ' (reused)' : ''}${mocked ? ' (mocked)' : ''}`
   const line = `${id} (${type}) ${status} ${durationMs} ms${remark}\n`
   const shown = status === 'simulated' ? { config, output } : output
   if (truncated) return `${line}  (output above 1 MiB)\n`

@@ -1,14 +1,18 @@
 import type { RunEvent } from '../../runbook/run/options.ts'
 import type { Sink } from '../command.ts'
+import { excerpt } from '../output.ts'
 
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const FRAME_MS = 80
+const SHOWN = 2
 
 /** Tells on stderr how a run goes: a line that changes on a terminal, else a line for each settled node. */
 export interface Progress {
   /** On a terminal, events are wanted as they happen. */
   readonly live: boolean
   event(event: RunEvent): void
+  /** Leaves the terminal to a question until it is answered. */
+  during<T>(question: () => Promise<T>): Promise<T>
   end(): void
 }
 
@@ -27,6 +31,10 @@ class Lines implements Progress {
     if (line !== undefined) this.stderr.write(`${line}\n`)
   }
 
+  during<T>(question: () => Promise<T>): Promise<T> {
+    return question()
+  }
+
   end(): void {}
 }
 
@@ -36,6 +44,7 @@ class Spinner implements Progress {
   private readonly running = new Set<string>()
   private settled = 0
   private frame = 0
+  private questions = 0
   private readonly timer: NodeJS.Timeout
 
   constructor(stderr: Sink) {
@@ -56,14 +65,28 @@ class Spinner implements Progress {
     if (line !== undefined) this.stderr.write(`\r\x1b[K${line}\n`)
   }
 
+  async during<T>(question: () => Promise<T>): Promise<T> {
+    this.questions++
+    this.stderr.write('\r\x1b[K')
+    try {
+      return await question()
+    } finally {
+      this.questions--
+    }
+  }
+
   end(): void {
     clearInterval(this.timer)
     this.stderr.write('\r\x1b[K')
   }
 
   private draw(): void {
+    if (this.questions > 0) return
     this.frame = (this.frame + 1) % FRAMES.length
-    const running = [...this.running].join(', ')
+    // one line at most: what wraps can't be taken back
+    const names = [...this.running].slice(0, SHOWN).map((name) => excerpt(name, 20))
+    const more = this.running.size > SHOWN ? [`${this.running.size - SHOWN} more`] : []
+    const running = [...names, ...more].join(', ')
     this.stderr.write(`\r\x1b[K${FRAMES[this.frame] ?? ''} ${this.settled} done${running && `, running: ${running}`}`)
   }
 }

@@ -1,19 +1,20 @@
 import { readFileSync } from 'node:fs'
 import * as z from 'zod'
 import { errorText } from '../../base/errors.ts'
-import { fromJson, parseJson } from '../../runbook/hcl/json.ts'
-import { isMap, type Value } from '../../runbook/hcl/values.ts'
+import { parseJson } from '../../runbook/hcl/json.ts'
+import type { Value } from '../../runbook/hcl/values.ts'
 import { namedSecrets } from '../../runbook/inputs.ts'
 import type { Workflow } from '../../runbook/model.ts'
-import { ChangedError, prepareResume, resumeFromReport, UnusableOutputError } from '../../runbook/resume.ts'
+import { journalOfReport, resumeFromReport } from '../../runbook/resume-report.ts'
+import { ChangedError, prepareResume, UnusableOutputError } from '../../runbook/resume.ts'
 import { JournalError } from '../../runbook/run/journal.ts'
 import type { ResumeState } from '../../runbook/run/options.ts'
 import { readJournal } from '../../runbook/run/read-journal.ts'
 import type { RunReport } from '../../runbook/run/report.ts'
+import { confirm } from '../ask.ts'
 import type { Io } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
 import type { Given } from './given.ts'
-import { asks } from './question.ts'
 
 interface Resumed {
   readonly state: ResumeState
@@ -34,7 +35,7 @@ interface ResumeFlags {
 export async function resumeFrom(io: Io, workflow: Workflow, given: Given, flags: ResumeFlags): Promise<Resumed> {
   try {
     if (flags.directory !== undefined) return await fromJournal(io, workflow, given, flags.directory, flags)
-    return fromReport(workflow, flags.report ?? '')
+    return fromReport(workflow, given, flags.report ?? '', flags)
   } catch (error) {
     if (error instanceof ChangedError) {
       throw new CliError(EXIT.failure, `RB607: ${error.message}`, '--accept-changes runs what depends on it again.')
@@ -54,6 +55,11 @@ async function fromJournal(
 ): Promise<Resumed> {
   const journal = readJournal(directory, namedSecrets(workflow, given.inputs, given.secrets))
   const { inputs, triggerData } = given
+  const lacking = journal.header.sensitive.filter((name) => !Object.hasOwn(inputs, name))
+  if (lacking.length > 0) {
+    const flags = lacking.map((name) => `--input ${name}=…`).join(' ')
+    throw usageError(`RB602: missing sensitive input ${lacking.join(', ')}`, `A journal does not hold them: ${flags}`)
+  }
   const state = prepareResume(workflow, journal, { inputs, triggerData, acceptChanges, from: directory })
   await confirmRepeating(io, journal.unfinished, yes)
   return {
@@ -67,7 +73,7 @@ async function fromJournal(
 /** A node with external effects was running when the run broke off: nobody knows whether they happened. */
 async function confirmRepeating(io: Io, unfinished: readonly string[], yes: boolean): Promise<void> {
   for (const path of unfinished) {
-    if (yes || (await asks(io, `${path} was running when the run broke off. Run it again?`))) continue
+    if (yes || (await confirm(io, `${path} was running when the run broke off. Run it again?`))) continue
     throw new CliError(
       EXIT.failure,
       `${path} was running when the run broke off, it may have had its effect`,
@@ -87,7 +93,7 @@ const reportShape = z.looseObject({
 
 const isReport = (value: unknown): value is RunReport => reportShape.safeParse(value).success
 
-function fromReport(workflow: Workflow, file: string): Resumed {
+function fromReport(workflow: Workflow, given: Given, file: string, { acceptChanges }: ResumeFlags): Resumed {
   let report: unknown
   try {
     report = parseJson(readFileSync(file, 'utf8'))
@@ -95,12 +101,8 @@ function fromReport(workflow: Workflow, file: string): Resumed {
     throw usageError(`RB601: cannot read the report ${file}: ${errorText(error)}`)
   }
   if (!isReport(report)) throw usageError(`${file} is no run report`)
-  const { inputs, triggerData } = report
-  const isOpen = ([name]: [string, Value]): boolean => workflow.inputs.get(name)?.sensitive === false
-  return {
-    state: resumeFromReport(report, file),
-    inputs: isMap(inputs) ? Object.fromEntries(Object.entries(inputs).filter(isOpen)) : {},
-    vars: {},
-    triggerData: fromJson(triggerData ?? null),
-  }
+  const { inputs, triggerData } = given
+  const state = resumeFromReport(workflow, report, { inputs, triggerData, acceptChanges, from: file })
+  const { header } = journalOfReport(workflow, report)
+  return { state, inputs: header.inputs, vars: header.variables, triggerData: header.triggerData }
 }

@@ -12,8 +12,8 @@ const KEYS = {
 
 /** What the surroundings give to nodes: keys of providers, webhooks of channels, the memory service. */
 export function nodeServices(
-  { env }: Io,
-  { endpoint, apiKey, agentId, workspace }: Settings,
+  { env }: Pick<Io, 'env'>,
+  { endpoint, apiKey, agentId, workspace }: Pick<Settings, 'endpoint' | 'apiKey' | 'agentId' | 'workspace'>,
   { channels }: Pick<Config['runbook'], 'channels'>,
 ): NodeServices {
   const keys = Object.entries(KEYS).flatMap(([provider, name]) => (env[name] ? [[provider, env[name]] as const] : []))
@@ -22,6 +22,7 @@ export function nodeServices(
     return webhookUrl ? [[name, { type, webhookUrl }] as const] : []
   })
   return {
+    embedByHash: async (text) => (await import('../../memory/embedder/hash.ts')).embedDocument(text),
     apiKeys: Object.fromEntries(keys),
     channels: Object.fromEntries(webhooks),
     memory: {

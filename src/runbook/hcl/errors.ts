@@ -4,16 +4,27 @@ import type { SourceRange } from './source.ts'
 /** An expression that can't be evaluated, with the place. `message` doesn't hold the place; `located` does. */
 export class EvaluationError extends CodedError<'expression_error' | 'limit_exceeded'> {
   readonly range: SourceRange
-  readonly hint: string | undefined
+  private readonly giveHint: string | (() => string | undefined) | undefined
 
-  constructor(message: string, range: SourceRange, hint?: string, code: EvaluationError['code'] = 'expression_error') {
+  /** A hint that takes work is a function: `try` in a loop throws many errors that nobody reads. */
+  constructor(
+    message: string,
+    range: SourceRange,
+    hint?: string | (() => string | undefined),
+    code: EvaluationError['code'] = 'expression_error',
+  ) {
     super(code, message)
     this.range = range
-    this.hint = hint
+    this.giveHint = hint
+  }
+
+  get hint(): string | undefined {
+    return typeof this.giveHint === 'function' ? this.giveHint() : this.giveHint
   }
 
   get located(): string {
-    return `${this.range.toString()}: ${this.message}${this.hint === undefined ? '' : ` (${this.hint})`}`
+    const { range, message, hint } = this
+    return `${range.toString()}: ${message}${hint === undefined ? '' : ` (${hint})`}`
   }
 }
 

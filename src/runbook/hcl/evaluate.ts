@@ -165,19 +165,18 @@ class Evaluation {
     if (found !== undefined) return found
     const known = [...this.scope.names()]
     for (let binding = this.bindings; binding; binding = binding.outer) known.push(binding.name)
-    throw new EvaluationError(`unknown variable "${name}"`, range, didYouMean(name, known).hint)
+    throw new EvaluationError(`unknown variable "${name}"`, range, () => didYouMean(name, known).hint)
   }
 
   private attribute(object: Value | Namespace, name: string, range: SourceRange): Value | Namespace {
     if (isNamespace(object)) {
       const found = this.located(range, () => object.get(name))
       if (found !== undefined) return found
-      const { hint } = didYouMean(name, object.keys())
-      throw new EvaluationError(`unknown ${object.member} "${name}"`, range, hint)
+      throw new EvaluationError(`unknown ${object.member} "${name}"`, range, () => didYouMean(name, object.keys()).hint)
     }
     if (isMap(object)) {
       if (has(object, name)) return object[name] ?? null
-      throw new EvaluationError(`missing key "${name}"`, range, didYouMean(name, Object.keys(object)).hint)
+      throw new EvaluationError(`missing key "${name}"`, range, () => didYouMean(name, Object.keys(object)).hint)
     }
     const hint = itemsOf(object) ? `use [*].${name} for the attribute of every item` : undefined
     throw new EvaluationError(`${describe(object)} has no attribute "${name}"`, range, hint)
@@ -297,7 +296,7 @@ class Evaluation {
     if (name === 'can') return this.can(call)
     const definition = FUNCTIONS.get(name)
     if (!definition)
-      throw new EvaluationError(`unknown function "${name}"`, nameRange, didYouMean(name, FUNCTIONS.keys()).hint)
+      throw new EvaluationError(`unknown function "${name}"`, nameRange, () => didYouMean(name, FUNCTIONS.keys()).hint)
     const values = this.arguments(call)
     const { min, max } = definition
     if (values.length < min || values.length > max)

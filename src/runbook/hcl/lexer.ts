@@ -43,6 +43,7 @@ const HINTS: Record<string, string> = {
   '`': 'use a heredoc (<<EOT) for text over several lines',
   '“': 'use the straight quote "',
   '”': 'use the straight quote "',
+  $: 'variables are written without $; ${ } stands inside of quotes',
   ';': 'put each argument on its own line',
   '&': 'the logical operator is &&',
   '|': 'the logical operator is ||',

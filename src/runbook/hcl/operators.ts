@@ -7,8 +7,8 @@ import { describe, equals, toBool, toNumber, type Value } from './values.ts'
 export function applyOperator(operator: Exclude<BinaryOperator, '&&' | '||'>, left: Value, right: Value): Value {
   if (operator === '==') return equals(left, right)
   if (operator === '!=') return !equals(left, right)
-  const a = operand(left, 0)
-  const b = operand(right, 1)
+  const a = operand(left, 0, operator)
+  const b = operand(right, 1, operator)
   switch (operator) {
     case '+':
       return inRange(a + b)
@@ -40,9 +40,12 @@ export function inRange(value: number): number {
   return number
 }
 
-function operand(value: Value, side: number): number {
+function operand(value: Value, side: number, operator: string): number {
   const converted = toNumber(value)
-  if (converted === undefined) throw new FunctionError(`expected a number, found ${describe(value)}`, side)
+  if (converted === undefined) {
+    const joined = operator === '+' && typeof value === 'string' ? '; texts are joined as "${a}${b}"' : ''
+    throw new FunctionError(`expected a number, found ${describe(value)}${joined}`, side)
+  }
   return inRange(converted)
 }
 

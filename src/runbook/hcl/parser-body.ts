@@ -137,9 +137,24 @@ class BodyParser {
         this.block(builder, name, range)
         break
       default:
-        throw parser.fault('RB109', `expected "=" or a block behind "${name}", found ${parser.found()}`)
+        throw this.missingEquals(name)
     }
     this.lineEnd()
+  }
+
+  private missingEquals(name: string): SyntaxFault {
+    const { parser } = this
+    const hint = parser.peek() === ':' ? 'write = instead of :' : undefined
+    return parser.fault('RB109', `expected "=" or a block behind "${name}", found ${parser.found()}`, undefined, hint)
+  }
+
+  /** Something more on a line, which may be an operator of another language. */
+  private crowded(message: string): SyntaxFault {
+    const { start, end } = this.parser.lexer
+    const hint = { and: 'the logical operator is &&', or: 'the logical operator is ||' }[
+      this.source.text.slice(start, end)
+    ]
+    return this.parser.fault('RB110', message, undefined, hint)
   }
 
   private attribute(name: string, nameRange: SourceRange): Attribute {
@@ -168,7 +183,7 @@ class BodyParser {
     const kind = parser.peek()
     if (kind === 'newline' || kind === 'eof') return
     if (kind === ',' || kind === 'identifier' || kind === '{') {
-      throw parser.fault('RB110', 'each argument and block stands on its own line')
+      throw this.crowded('each argument and block stands on its own line')
     }
     if (kind === '}' || kind === ']' || kind === ')') throw parser.fault('RB107', `unmatched ${kind}`)
     throw parser.fault('RB111', `expected the end of the line, found ${parser.found()}`)
@@ -205,8 +220,10 @@ class BodyParser {
       const { name, range } = parser.identifier('a label')
       return { value: name, range }
     }
-    if (parser.peek() !== 'quote')
-      throw parser.fault('RB109', `expected a label or "{" behind "${type}", found ${parser.found()}`)
+    if (parser.peek() !== 'quote') {
+      const hint = parser.peek() === 'newline' ? `an argument is written ${type} = value` : undefined
+      throw parser.fault('RB109', `expected a label or "{" behind "${type}", found ${parser.found()}`, undefined, hint)
+    }
     const expression = parser.expression()
     const value = constantText(expression)
     if (value === undefined) {
@@ -235,7 +252,7 @@ class BodyParser {
       case 'newline':
         throw parser.fault('RB110', 'the closing brace of a block on one line stands on the same line')
       case 'identifier':
-        throw parser.fault('RB110', 'each argument stands on its own line')
+        throw this.crowded('each argument stands on its own line')
       default:
         throw parser.fault('RB107', `expected "}", found ${parser.found()}`)
     }

@@ -29,7 +29,7 @@ export function statusError(response: HttpResponse, code: NodeErrorCode = 'http_
   const { status, statusText, url } = response
   const details = { statusCode: status, headers: plainHeaders(response), body: excerpt(response) }
   const message = `${new URL(url).host} answers ${status}${statusText === '' ? '' : ` ${statusText}`}`
-  return new NodeError(status === 429 ? 'rate_limited' : code, message, details, retryAfter(response))
+  return new NodeError(status === 429 ? 'rate_limited' : code, message, details, { retryAfterMs: retryAfter(response) })
 }
 
 /** By lower-case name, repeats joined; `set-cookie` is a list. */

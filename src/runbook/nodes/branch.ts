@@ -1,5 +1,14 @@
-import { isList, isMap, toText } from '../hcl/values.ts'
+import { isList, isMap, toText, type Value } from '../hcl/values.ts'
 import type { NodeExecutor } from '../registry.ts'
+
+/** The branch that an output of `if` or `switch` tells, where only the output is known. */
+export function branchOf(output: Value): string | undefined {
+  if (!isMap(output)) return undefined
+  const { branch, result, matched, value } = output
+  if (typeof branch === 'string') return branch
+  if (typeof result === 'boolean') return result ? 'then' : 'else'
+  return typeof matched === 'boolean' ? (matched ? toText(value ?? null) : 'default') : undefined
+}
 
 /** Contract: runbook.md 6.1. */
 export const ifNode: NodeExecutor = {

@@ -39,7 +39,7 @@ export const httpNode: NodeExecutor = {
       expectStatus: {
         type: 'array',
         items: { type: ['integer', 'string'] },
-        default: ['2xx'],
+        default: ['2xx', '3xx'],
         description: 'Numbers, classes such as "2xx", or "*"',
       },
       responseType: { type: 'string', enum: RESPONSE_TYPES, default: 'auto', evaluation: 'constant' },

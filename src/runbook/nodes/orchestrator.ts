@@ -1,9 +1,9 @@
-import { errorText } from '../../base/errors.ts'
-import { NodeError, type NodeErrorCode } from '../errors.ts'
+import { NodeError } from '../errors.ts'
 import { fromJson, parseJson } from '../hcl/json.ts'
 import { compareText, isMap, toText, type Value, type ValueMap } from '../hcl/values.ts'
 import type { OrchestratorClient, Target } from '../ports.ts'
 import type { NodeExecutor } from '../registry.ts'
+import { clientError } from './client-error.ts'
 import { atPath } from './items.ts'
 import { optionalText, present, text } from './settings.ts'
 import { SCHEMAS_WITHOUT_EXECUTOR } from './without-executor.ts'
@@ -118,18 +118,3 @@ const TIMES = ['lastTimestamp', 'eventTime', 'firstTimestamp', 'metadata.creatio
 
 const timeOf = (event: Value): string =>
   isMap(event) ? (TIMES.map((path) => textAt(event, path)).find((time) => time !== '') ?? '') : ''
-
-const CODES: Readonly<Record<number, NodeErrorCode>> = {
-  401: 'forbidden',
-  403: 'forbidden',
-  404: 'not_found',
-  409: 'conflict',
-}
-
-/** A client's error by its `status`; one without any never reached the service. */
-function clientError(type: string, error: unknown): NodeError {
-  if (error instanceof NodeError) return new NodeError(error.code, `${type}: ${error.message}`, error.details)
-  const status = error instanceof Error && 'status' in error ? Number(error.status) : undefined
-  const code = status === undefined ? 'network_error' : (CODES[status] ?? 'service_rejected')
-  return new NodeError(code, `${type}: ${errorText(error)}`, present({ statusCode: status }))
-}

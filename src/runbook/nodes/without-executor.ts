@@ -8,6 +8,20 @@ const required = (names: string, properties: Readonly<Record<string, Schema>>): 
   required: names.split(' '),
 })
 
+/** A field of a cron expression: a list of values, ranges and `*`, each with a step. */
+const cronField = (value: string): string => {
+  const part = String.raw`(?:\*|(?:${value})(?:-(?:${value}))?)(?:/[1-9]\d?)?`
+  return `${part}(?:,${part})*`
+}
+const anyCase = (text: string): string => `${text}|${text.toLowerCase()}`
+const CRON_FIELDS = [
+  String.raw`[0-5]?\d`,
+  String.raw`[01]?\d|2[0-3]`,
+  String.raw`0?[1-9]|[12]\d|3[01]`,
+  `0?[1-9]|1[0-2]|${anyCase('JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC')}`,
+  `[0-7]|${anyCase('SUN|MON|TUE|WED|THU|FRI|SAT')}`,
+].map(cronField)
+
 /** Name to a type, or to a type with more about it. */
 const inputs: Schema = {
   type: 'object',
@@ -43,8 +57,8 @@ const TRIGGERS: Readonly<Record<string, Schema>> = {
   cron: required('expression', {
     expression: {
       type: 'string',
-      pattern: String.raw`^\s*[0-9A-Za-z*,/?#-]+(?:\s+[0-9A-Za-z*,/?#-]+){4}\s*$`,
-      description: 'Minute, hour, day of month, month, day of week',
+      pattern: String.raw`^\s*${CRON_FIELDS.join(String.raw`\s+`)}\s*$`,
+      description: 'Minute, hour, day of month, month, day of week, such as 0 3 * * *',
     },
     timezone: { type: 'string', default: 'UTC', pattern: '^[A-Za-z0-9_+/-]+$', description: 'IANA name' },
     inputs,

@@ -1,4 +1,5 @@
 import { createConnection, isIP, type LookupFunction, type Socket } from 'node:net'
+import { errorText } from '../../base/errors.ts'
 import { NodeError } from '../errors.ts'
 import { isAlwaysRefused, isPrivate } from './addresses.ts'
 
@@ -14,7 +15,8 @@ export type Resolve = (host: string) => Promise<readonly string[]>
 const METADATA_NAMES = new Set(['metadata.google.internal'])
 
 const systemResolve: Resolve = async (host) => {
-  const { lookup } = await import('node:dns/promises')
+  // loaded with the first name; `import()` fails now and then in code that `vm` has compiled
+  const { lookup } = process.getBuiltinModule('node:dns').promises
   return (await lookup(host, { all: true })).map(({ address }) => address)
 }
 
@@ -45,25 +47,27 @@ export class Guard {
   async connect(host: string, port: number, signal: AbortSignal): Promise<Socket> {
     const addresses = await this.addresses(host, port)
     return new Promise((resolve, reject) => {
-      const socket = createConnection({ host: host.replace(/^\[|\]$/g, ''), port, lookup: lookupOf(addresses) })
+      const name = host.replace(/^\[|\]$/g, '')
+      const socket = createConnection({ host: name, port, lookup: lookupOf(addresses), autoSelectFamily: true })
       const abort = (): void => void socket.destroy(new NodeError('cancelled', 'the connection was given up'))
       signal.addEventListener('abort', abort)
       socket.once('close', () => signal.removeEventListener('abort', abort))
       socket.once('connect', () => resolve(socket))
       // stays, so that an abort between two users of the socket is nobody's uncaught error
-      socket.on('error', (error) => reject(connectionError(error, host)))
+      socket.on('error', (error) => reject(connectionError(error, `${host}:${port}`)))
       if (signal.aborted) abort()
     })
   }
 
   private async resolved(name: string): Promise<readonly string[]> {
+    let reason = ''
     try {
       const addresses = await this.resolve(name)
       if (addresses.length > 0) return addresses
-    } catch {
-      // told below
+    } catch (error) {
+      reason = `: ${(error instanceof Error ? codeOf(error) : undefined) ?? errorText(error)}`
     }
-    throw new NodeError('network_error', `no address for ${name}`)
+    throw new NodeError('network_error', `no address for ${name}${reason}`)
   }
 
   private isAllowed(name: string, port: number): boolean {
@@ -72,7 +76,7 @@ export class Guard {
 }
 
 /** Answers with addresses that were checked, so that a name can't point elsewhere in between. */
-export const lookupOf =
+const lookupOf =
   (addresses: readonly string[]): LookupFunction =>
   (_host, { all }, callback) => {
     const entries = addresses.map((address) => ({ address, family: isIP(address) }))
@@ -88,6 +92,7 @@ const TLS_CODES = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL|EPR
 
 /** A failed connection as the node's error; only the host is told, not what it was asked. */
 export function connectionError(error: unknown, host: string): NodeError {
+  let reason = ''
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof NodeError) return cause
     const code = codeOf(cause)
@@ -95,8 +100,9 @@ export function connectionError(error: unknown, host: string): NodeError {
       return new NodeError('tls_failed', `no trusted connection to ${host}: ${code}`)
     }
     if (code !== undefined) return new NodeError('network_error', `no connection to ${host}: ${code}`)
+    reason = cause.message
   }
-  return new NodeError('network_error', `no connection to ${host}`)
+  return new NodeError('network_error', `no connection to ${host}${reason && `: ${reason}`}`)
 }
 
 function codeOf(error: Error): string | undefined {

@@ -1,6 +1,6 @@
 import { buildConnector, Agent, fetch } from 'undici'
 import { NodeError } from '../errors.ts'
-import { connectionError, lookupOf, type Guard } from './guard.ts'
+import { connectionError, type Guard } from './guard.ts'
 
 export interface HttpRequest {
   readonly method?: string
@@ -38,9 +38,9 @@ export type Transport = (
   init: { method: string; headers: Headers; body?: string | Buffer; signal: AbortSignal; redirect: 'manual' },
 ) => Promise<Response>
 
-/** One connection pool; each connection goes to an address that the guard has allowed. */
-export function guardedTransport(guard: Guard): Transport {
-  const dispatcher = new Agent({ connect: (options, callback) => void connect(guard, options, callback) })
+/** One connection pool; each connection goes to an address that the guard has allowed, and ends with `closed`. */
+export function guardedTransport(guard: Guard, closed: AbortSignal): Transport {
+  const dispatcher = new Agent({ connect: (options, callback) => void connect(guard, closed, options, callback) })
   return (url, init) => fetch(url, { ...init, headers: [...init.headers], dispatcher })
 }
 
@@ -55,10 +55,17 @@ export const foreignTransport =
 const portOf = ({ port = '', protocol }: { port?: string; protocol: string }): number =>
   port !== '' ? Number(port) : protocol === 'https:' ? 443 : 80
 
-async function connect(guard: Guard, ...[options, callback]: Parameters<buildConnector.connector>): Promise<void> {
+const secured = buildConnector({})
+
+async function connect(
+  guard: Guard,
+  signal: AbortSignal,
+  ...[options, callback]: Parameters<buildConnector.connector>
+): Promise<void> {
   try {
-    const lookup = lookupOf(await guard.addresses(options.hostname, portOf(options)))
-    buildConnector({ lookup, autoSelectFamily: true })(options, callback)
+    const socket = await guard.connect(options.hostname, portOf(options), signal)
+    if (options.protocol === 'https:') secured({ ...options, httpSocket: socket }, callback)
+    else callback(null, socket)
   } catch (error) {
     callback(error instanceof Error ? error : new Error(String(error)), null)
   }
@@ -104,9 +111,17 @@ function target(text: string, given: HttpRequest['headers'] = {}): Pick<Hop, 'ur
   const headers = checkedHeaders(given)
   const { username, password } = url
   if ((username !== '' || password !== '') && !headers.has('authorization')) {
-    headers.set('authorization', basicAuth(decodeURIComponent(username), decodeURIComponent(password)))
+    headers.set('authorization', basicAuth(decoded(username), decoded(password)))
   }
   return { url: withoutUser(url), headers }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new NodeError('config_invalid', 'the user in the URL is not URL-encoded')
+  }
 }
 
 const basicAuth = (username: string, password: string): string =>

@@ -88,6 +88,7 @@ async function limited(
   const stopped = new Promise<never>((_, reject) => {
     const end = (error: NodeError, after: number): void => {
       controller?.abort(error)
+      clearTimeout(timer)
       timer = setTimeout(() => reject(error), after)
     }
     cancel = () => end(new NodeError('cancelled', 'the node was cancelled'), GRACE_MS)
@@ -118,6 +119,7 @@ export function failureFields(error: NodeError, masking: Masking): Omit<NodeFail
     code: error.code,
     class: error.class,
     message: masking.text(error.message),
+    ...(error.range && { range: error.range }),
     ...(isMap(details) && Object.keys(details).length > 0 && { details }),
   }
 }

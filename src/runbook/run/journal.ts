@@ -1,12 +1,21 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { errorText } from '../../base/errors.ts'
 import { fromJson } from '../hcl/json.ts'
-import { isList, isMap, mapOf, type Value } from '../hcl/values.ts'
-import type { JournalHeader, JournalSink } from './options.ts'
+import { isMap, mapOf, type Value } from '../hcl/values.ts'
+import { conceal } from './concealment.ts'
+import type { Concealment, JournalHeader, JournalSink } from './options.ts'
 import type { NodeRecord } from './record.ts'
-
-/** Marks the place of a secret in the journal; the control characters stand in no text of a journal otherwise. */
-export const MARK = '\u0001'
 
 /** RB609: the directory is in use, or its journal can't be read. */
 export class JournalError extends Error {}
@@ -30,8 +39,7 @@ export class JournalFile implements JournalSink {
   private readonly lock: string
   private descriptor: number | undefined
   private buffered: Line[] = []
-  private hidden: [name: string, value: string][] = []
-  private mask: (value: Value) => Value = (value) => value
+  private concealment: Concealment = { named: {}, mask: (value) => value }
   private written = false
 
   /** @throws JournalError when another process uses the directory */
@@ -46,12 +54,13 @@ export class JournalFile implements JournalSink {
     return this.written ? this.file : undefined
   }
 
-  begin(header: JournalHeader, hidden: Readonly<Record<string, string>>, mask: (value: Value) => Value): void {
-    this.hidden = Object.entries(hidden).filter(([, value]) => value !== '')
-    this.hidden.sort(([, a], [, b]) => b.length - a.length)
-    this.mask = mask
+  begin(header: JournalHeader, concealment: Concealment, taken: readonly NodeRecord[]): void {
+    this.concealment = concealment
+    const isNew = !existsSync(this.file)
     if (this.mode === 'always') this.open()
-    this.write({ type: 'run', ...header })
+    const lines: Line[] = [{ type: 'run', ...header }]
+    if (isNew) for (const record of taken) lines.push({ type: 'node', ...record })
+    this.write(...lines)
   }
 
   started(path: string): void {
@@ -66,42 +75,43 @@ export class JournalFile implements JournalSink {
     this.write({ type: 'end', status })
     if (this.mode === 'on_failure' && status !== 'succeeded') {
       this.open()
-      for (const line of this.buffered) this.append(line)
-      this.flush()
+      this.append(this.buffered)
     }
     this.close()
   }
 
   private open(): void {
-    mkdirSync(this.directory, { recursive: true, mode: 0o700 })
-    takeLock(this.lock)
-    this.descriptor = openSync(this.file, 'a', 0o600)
+    try {
+      mkdirSync(this.directory, { recursive: true, mode: 0o700 })
+      takeLock(this.lock)
+      cutTornLine(this.file)
+      this.descriptor = openSync(this.file, 'a', 0o600)
+    } catch (error) {
+      if (error instanceof JournalError) throw error
+      throw new JournalError(`no journal can be written in ${this.directory}: ${errorText(error)}`)
+    }
     this.written = true
   }
 
-  private write(line: Line): void {
-    if (this.mode === 'on_failure') {
-      this.buffered.push(line)
-      return
-    }
-    this.append(line)
-    this.flush()
+  private write(...lines: Line[]): void {
+    if (this.mode === 'on_failure') this.buffered.push(...lines)
+    else this.append(lines)
   }
 
-  private append(line: Line): void {
-    if (this.descriptor !== undefined) writeSync(this.descriptor, `${JSON.stringify(this.concealed(line))}\n`)
+  private append(lines: readonly Line[]): void {
+    if (this.descriptor === undefined) return
+    for (const line of lines) writeFileSync(this.descriptor, `${JSON.stringify(this.concealed(line))}\n`)
+    fsyncSync(this.descriptor)
   }
 
   /** Named secrets become their names, which a resume puts back; what has no name is masked, and so not reusable. */
   private concealed(line: Line): Value {
-    const named = hide(fromJson(line), this.hidden)
-    const masked = this.mask(named)
+    const entries = Object.entries(line).map(([key, value]): [string, Value] => [key, fromJson(value)])
+    const data = mapOf(entries.filter(([key]) => DATA.has(key)))
+    const named = conceal(data, this.concealment.named)
+    const masked = this.concealment.mask(named)
     const redacted = line.type === 'node' && JSON.stringify(masked) !== JSON.stringify(named)
-    return redacted && isMap(masked) ? { ...masked, path: line.path, id: line.id, redacted } : masked
-  }
-
-  private flush(): void {
-    if (this.descriptor !== undefined) fsyncSync(this.descriptor)
+    return mapOf([...entries, ...(isMap(masked) ? Object.entries(masked) : []), ...(redacted ? REDACTED : [])])
   }
 
   private close(): void {
@@ -109,40 +119,42 @@ export class JournalFile implements JournalSink {
     closeSync(this.descriptor)
     this.descriptor = undefined
     rmSync(this.lock, { force: true })
+    HELD.delete(this.lock)
   }
 }
 
-/** A lock whose process is gone is taken over. */
-function takeLock(path: string): void {
-  try {
-    writeFileSync(path, String(process.pid), { flag: 'wx', mode: 0o600 })
-  } catch {
-    const owner = Number(readFileSync(path, 'utf8'))
-    if (owner !== process.pid && isRunning(owner)) throw new JournalError(`process ${owner} uses this run directory`)
-    writeFileSync(path, String(process.pid), { mode: 0o600 })
-  }
+/** Fields of a line that come from outside; the others are the file's own names. */
+const DATA: ReadonlySet<string> = new Set(['inputs', 'triggerData', 'variables', 'output', 'error', 'attempts'])
+const REDACTED: [string, Value][] = [['redacted', true]]
+
+/** What a kill has left of a line would spoil the next one. */
+function cutTornLine(file: string): void {
+  if (!existsSync(file)) return
+  const bytes = readFileSync(file)
+  const end = bytes.lastIndexOf('\n') + 1
+  if (end < bytes.length) truncateSync(file, end)
 }
+
+/** Locks of this process, whose number alone would not tell its runs apart. */
+const HELD = new Set<string>()
+
+/** A lock whose process is gone is taken over. @throws JournalError */
+function takeLock(path: string): void {
+  const owner = ownerOf(path)
+  if (owner !== undefined && (owner === process.pid ? HELD.has(path) : isRunning(owner)))
+    throw new JournalError(`process ${owner} uses this run directory`)
+  writeFileSync(path, String(process.pid), { flag: owner === undefined ? 'wx' : 'w', mode: 0o600 })
+  HELD.add(path)
+}
+
+const ownerOf = (lock: string): number | undefined =>
+  existsSync(lock) ? Number(readFileSync(lock, 'utf8')) : undefined
 
 function isRunning(pid: number): boolean {
   try {
     return pid > 0 && process.kill(pid, 0)
-  } catch {
-    return false
+  } catch (error) {
+    // a process of somebody else
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
-}
-
-/** Replaces secrets by their names. */
-function hide(value: Value, hidden: readonly (readonly [string, string])[]): Value {
-  return mapTexts(value, (text) => {
-    let result = text
-    for (const [name, secret] of hidden) result = result.replaceAll(secret, `${MARK}${name}${MARK}`)
-    return result
-  })
-}
-
-export function mapTexts(value: Value, change: (text: string) => string): Value {
-  if (typeof value === 'string') return change(value)
-  if (isList(value)) return value.map((item) => mapTexts(item, change))
-  if (isMap(value)) return mapOf(Object.entries(value).map(([key, item]) => [change(key), mapTexts(item, change)]))
-  return value
 }

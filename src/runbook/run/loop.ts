@@ -90,8 +90,8 @@ export class LoopRun {
     else {
       for (const other of this.passes) this.runner.fail(other, failure)
       this.next = this.config.items.length
-      const { code, message, details } = failure
-      this.settle?.reject(new NodeError(code, `item ${index}: ${message}`, { ...details, index }))
+      const { code, message, details, range } = failure
+      this.settle?.reject(new NodeError(code, `item ${index}: ${message}`, { ...details, index }, { range }))
       return
     }
     this.advance()

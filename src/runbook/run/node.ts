@@ -9,17 +9,17 @@ import { fromJson } from '../hcl/json.ts'
 import { isList, isMap, newMap, toText, type Value, type ValueMap } from '../hcl/values.ts'
 import type { WorkflowNode } from '../model.ts'
 import type { NodeContext, NodeMetadata, NodeResult } from '../registry.ts'
+import { branchOf } from '../nodes/branch.ts'
 import { builtInType } from '../node-types.ts'
 import { attempt } from './attempts.ts'
 import { evaluateCondition } from './condition.ts'
 import { evaluateConfig, shownConfig, type NodeConfig } from './config.ts'
 import type { LoopItems } from './loop.ts'
 import type { Pass } from './pass.ts'
-import type { RunOptions } from './options.ts'
 import { nodePath } from './record.ts'
 import { durationMs, retryPolicy } from './retry.ts'
 import type { Runner } from './runner.ts'
-import type { NodeScope } from './scope.ts'
+import type { NodeScope, RunValues } from './scope.ts'
 import { checkPayload, triggerValues } from './trigger.ts'
 import { UNKNOWN, type NodeState, type Output } from './state.ts'
 
@@ -51,8 +51,8 @@ export async function executeNode(
   const scope = runner.scope(pass.frame, node.index, prev)
   const running: Running = { runner, pass, node, scope, prev, signal }
   if (node.when && !isWanted(node.when, scope)) return { state: { status: 'skipped', output: null }, config: newMap() }
-  if (Object.hasOwn(mocks, node.id)) return mocked(fromJson(mocks[node.id]))
   const metadata = registry.metadata(node.type)
+  if (Object.hasOwn(mocks, node.id)) return mocked(node, fromJson(mocks[node.id]), metadata?.branches !== undefined)
   if (metadata?.category === 'trigger') return trigger(running)
   const executor = registry.executor(node.type)
   if (!executor || !metadata) throw new NodeError('no_executor', `no executor registered for step type "${node.type}"`)
@@ -62,11 +62,12 @@ export async function executeNode(
   }
   if (runner.options.dryRun && isUnknown(metadata, config, prev)) return simulate(running, config)
   if (metadata.effects === 'external') runner.options.journal?.started(nodePath(pass.frame, node.id))
+  const timeoutMs = timeLimit(node, metadata, scope)
   const { result, attempts } = await attempt(
-    (number, inner) => executor.execute(context(running, config, number, inner)),
+    (number, inner) => executor.execute(context(running, config, number, inner, timeoutMs)),
     {
       policy: retryPolicy(node, scope),
-      timeoutMs: timeLimit(node, metadata, scope),
+      timeoutMs,
       signal,
       clock: runner.clock,
       masking: runner.values.masking,
@@ -106,21 +107,35 @@ function isWanted(when: NonNullable<WorkflowNode['when']>, scope: NodeScope): bo
   }
 }
 
-function mocked(output: Value): NodeOutcome {
-  const branch = isMap(output) && typeof output.branch === 'string' ? { branch: output.branch } : {}
-  return { state: { status: 'succeeded', output, mocked: true, ...branch }, config: newMap() }
+function mocked({ type, id }: WorkflowNode, output: Value, branches: boolean): NodeOutcome {
+  const branch = branches ? branchOf(output) : undefined
+  if (branches && branch === undefined)
+    throw new NodeError('config_invalid', `the mock of ${type} "${id}" tells no branch: give it a key "branch"`)
+  const state = { status: 'succeeded', output, mocked: true, ...(branch !== undefined && { branch }) } as const
+  return { state, config: newMap() }
 }
 
-async function trigger({ runner, node, scope }: Running): Promise<NodeOutcome> {
+async function trigger({ runner, node, scope, signal }: Running): Promise<NodeOutcome> {
   const attribute = (name: string): Value | undefined => {
     const found = node.attributes.get(name)
     return found && evaluate(found.value, scope)
   }
-  if (node.type === 'manual' && attribute('confirmation') === true && !(await runner.options.confirm?.(node.id))) {
+  const asks = node.type === 'manual' && attribute('confirmation') === true
+  if (asks && !(await unlessCancelled(runner.options.confirm?.(node.id, signal), signal))) {
     throw new NodeError('refused', `manual "${node.id}" was not confirmed`)
   }
   const { payload } = triggerValues(runner.options.triggerData)
   return { state: { status: 'succeeded', output: checkPayload(payload, attribute('inputs')) }, config: newMap() }
+}
+
+/** Nobody may be there to answer. @throws NodeError cancelled */
+function unlessCancelled<T>(answer: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const cancel = (): void => reject(new NodeError('cancelled', 'the node was cancelled'))
+    if (signal.aborted) cancel()
+    signal.addEventListener('abort', cancel, { once: true })
+    Promise.resolve(answer).then(resolve, reject)
+  })
 }
 
 function isUnknown({ effects, type }: NodeMetadata, { unknown }: NodeConfig, prev: Output): boolean {
@@ -148,6 +163,7 @@ function context(
   { values, perItem }: NodeConfig,
   number: number,
   signal: AbortSignal,
+  timeoutMs: number | undefined,
 ): NodeContext {
   const { options, graph } = runner
   const { id, startedAt } = runner.values.run
@@ -159,23 +175,23 @@ function context(
     prev: prev === UNKNOWN ? null : prev,
     attempt: number,
     signal,
+    timeoutMs,
     dryRun: options.dryRun === true,
     run: { id, workflow: graph.workflow.name, startedAt },
     log: (message) => runner.emit('node.log', pass.frame, node, { message: runner.values.masking.text(message) }),
     http: (url, request = {}) => runner.outbound.request(url, request, signal),
     connect: (host, port) => runner.outbound.connect(host, port, signal),
-    readFile: (path) => readFile(options.files, path),
+    readFile: (path) => readFile(runner.values.files, path),
     services: options.services ?? {},
   }
 }
 
-function readFile(files: RunOptions['files'], path: string): Buffer {
+function readFile(files: RunValues['files'], path: string): Buffer {
   try {
-    if (files?.readFile) return files.readFile(path)
+    return files.readFile(path)
   } catch (error) {
     throw new NodeError('config_invalid', errorText(error))
   }
-  throw new NodeError('config_invalid', 'files are not available here')
 }
 
 /** An attribute as written; a quoted string without its quotes. */

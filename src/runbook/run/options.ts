@@ -1,5 +1,4 @@
 import type { Value } from '../hcl/values.ts'
-import type { Scope } from '../hcl/scope.ts'
 import type { GuardOptions } from '../outbound/guard.ts'
 import type { NodeRegistry, NodeServices } from '../registry.ts'
 import type { NodeRecord } from './record.ts'
@@ -23,6 +22,8 @@ export interface JournalHeader {
   readonly startedAt: string
   /** Without sensitive ones. */
   readonly inputs: Readonly<Record<string, Value>>
+  /** Names of the sensitive inputs that were given, and have to be given again. */
+  readonly sensitive: readonly string[]
   readonly triggerData: Value
   readonly variables: Readonly<Record<string, Value>>
   /** By node id. */
@@ -32,10 +33,18 @@ export interface JournalHeader {
   readonly reused: readonly string[]
 }
 
+/** What must not be stored. */
+export interface Concealment {
+  /** Secrets and sensitive inputs by name. */
+  readonly named: Readonly<Record<string, string>>
+  /** Hides what has no name. */
+  mask(value: Value): Value
+}
+
 /** Receives a run as it happens. Contract: runbook.md 9. */
 export interface JournalSink {
-  /** `hidden` are secrets and sensitive inputs by name, which must not be stored; `mask` hides what has no name. */
-  begin(header: JournalHeader, hidden: Readonly<Record<string, string>>, mask: (value: Value) => Value): void
+  /** `taken` is what a resumed run takes over, for a journal that doesn't hold it yet. */
+  begin(header: JournalHeader, concealment: Concealment, taken: readonly NodeRecord[]): void
   /** A node with external effects starts. */
   started(path: string): void
   node(record: NodeRecord): void
@@ -84,10 +93,9 @@ export interface RunOptions {
   /** Events in order of time, not of the plan. */
   readonly unordered?: boolean
   readonly journal?: JournalSink
-  readonly files?: Pick<Scope, 'readFile' | 'fileExists'>
-  /** What nodes may connect to. */
-  readonly guard?: GuardOptions
+  /** What nodes may connect to, and below which directories beside the workflow's they may read files. */
+  readonly guard?: GuardOptions & { readonly allowPaths?: readonly string[] }
   readonly services?: NodeServices
-  /** Answers the question of `manual` with `confirmation`. */
-  readonly confirm?: (nodeId: string) => Promise<boolean>
+  /** Answers the question of `manual` with `confirmation`; the signal tells that no answer is needed any more. */
+  readonly confirm?: (nodeId: string, signal: AbortSignal) => Promise<boolean>
 }

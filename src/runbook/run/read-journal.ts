@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { fromJson } from '../hcl/json.ts'
-import { isMap, type Value } from '../hcl/values.ts'
-import { JournalError, mapTexts, MARK } from './journal.ts'
+import { isMap, mapOf, type ValueMap } from '../hcl/values.ts'
+import { reveal } from './concealment.ts'
+import { JournalError } from './journal.ts'
 import type { JournalHeader } from './options.ts'
 import type { NodeRecord } from './record.ts'
 
@@ -26,6 +27,7 @@ const headerLine = z.looseObject({
   startedAt: z.string(),
   digests: z.record(z.string(), z.string()),
   workflowDigest: z.string(),
+  sensitive: z.array(z.string()).default([]),
   reused: z.array(z.string()).default([]),
 })
 
@@ -40,15 +42,14 @@ const nodeLine = z.looseObject({
 
 const isRecord = (value: unknown): value is NodeRecord => nodeLine.safeParse(value).success
 
-/** Reads a run directory; a torn last line is ignored. @throws JournalError */
-export function readJournal(directory: string, hidden: Readonly<Record<string, string>> = {}): Journal {
+/** Reads a run directory; a torn last line is ignored. `named` are the secrets as they are now. @throws JournalError */
+export function readJournal(directory: string, named: Readonly<Record<string, string>> = {}): Journal {
   const lines = readLines(join(directory, 'journal.jsonl'))
   let header: JournalHeader | undefined
   const records = new Map<string, NodeRecord>()
   const open = new Set<string>()
   for (const line of lines) {
-    const value = reveal(fromJson(line), hidden)
-    if (!isMap(value)) continue
+    const value = revealed(line, named)
     if (value.type === 'run') {
       header = toHeader(value)
       // of earlier attempts counts what the later one has taken over
@@ -66,25 +67,38 @@ export function readJournal(directory: string, hidden: Readonly<Record<string, s
   return { header, attempt: header.attempt, records, unfinished: [...open] }
 }
 
-function readLines(path: string): unknown[] {
+/** The lines that were written whole, each with its end. */
+function readLines(path: string): ValueMap[] {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch {
     throw new JournalError(`no journal at ${path}`)
   }
-  const lines = text.split('\n').filter((line) => line !== '')
-  return lines.map((line, i) => {
+  const whole = text.split('\n').slice(0, -1)
+  return whole.map((line, i) => {
     try {
-      return JSON.parse(line) as unknown
+      // field by field: data may be nested as deep as the bound already
+      const fields: object = JSON.parse(line)
+      return mapOf(Object.entries(fields).map(([key, field]) => [key, fromJson(field)]))
     } catch {
-      if (i === lines.length - 1) return null
       throw new JournalError(`line ${i + 1} of the journal is broken`)
     }
   })
 }
 
-function toHeader(value: { readonly [key: string]: Value }): JournalHeader {
+/** With its secrets put back; a node that needs one that is gone can't be reused. */
+function revealed(line: ValueMap, named: Readonly<Record<string, string>>): ValueMap {
+  const missing: string[] = []
+  const value = mapOf(
+    Object.entries(line).map(([key, field]) => [key, reveal(field, named, (name) => missing.push(name))]),
+  )
+  if (missing.length === 0) return value
+  if (value.type === 'node') return mapOf([...Object.entries(value), ['redacted', true]])
+  throw new JournalError(`the run was given ${missing.join(', ')}: give it again`)
+}
+
+function toHeader(value: ValueMap): JournalHeader {
   const parsed = headerLine.safeParse(value)
   if (!parsed.success) throw new JournalError('the header of the journal is broken')
   const { inputs = null, triggerData = null, variables = null } = value
@@ -94,14 +108,4 @@ function toHeader(value: { readonly [key: string]: Value }): JournalHeader {
     triggerData,
     variables: isMap(variables) ? variables : {},
   }
-}
-
-/** Puts secrets back; one that is not given any more is empty. */
-function reveal(value: Value, hidden: Readonly<Record<string, string>>): Value {
-  return mapTexts(value, (text) =>
-    text
-      .split(MARK)
-      .map((part, i) => (i % 2 === 0 ? part : (hidden[part] ?? '')))
-      .join(''),
-  )
 }

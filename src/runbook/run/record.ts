@@ -16,6 +16,8 @@ export interface NodeRecord {
   readonly continued?: boolean
   /** Something secret without a name is masked in it. */
   readonly redacted?: boolean
+  /** Taken over from a report that does not show the output. */
+  readonly withheld?: boolean
   readonly attempts: NodeState['attempts']
   readonly durationMs: number
 }

@@ -1,9 +1,12 @@
+import { nodeDigests } from '../digest.ts'
 import type { NodeFailure } from '../errors.ts'
 import type { Graph, GraphEdge } from '../graph.ts'
 import { encodeJson } from '../hcl/json.ts'
+import type { SourceRange } from '../hcl/source.ts'
 import type { Value } from '../hcl/values.ts'
 import type { NodeRegistry } from '../registry.ts'
 import type { Masking } from './masking.ts'
+import { comparePriority } from './scheduler.ts'
 import {
   KNOWN_AFTER_RUN,
   NOT_RUN,
@@ -43,11 +46,20 @@ export interface RunReport {
 export interface ReportWarning {
   readonly code: string
   readonly message: string
-  readonly range?: unknown
+  readonly range?: SourceRange
+}
+
+/** Each warning once, by position: in which order nodes met them does not matter. */
+export function orderedWarnings(warnings: readonly ReportWarning[]): ReportWarning[] {
+  const from = ({ range }: ReportWarning): number => range?.from ?? Infinity
+  const distinct = new Map(warnings.map((warning) => [`${from(warning)} ${warning.message}`, warning]))
+  return [...distinct.values()].sort((a, b) => from(a) - from(b) || (a.message < b.message ? -1 : 1))
 }
 
 export interface ReportNode {
   readonly id: string
+  /** Changes with the node, its incoming edges and the locals that it uses; not in iterations. */
+  readonly digest?: string
   readonly type: string
   readonly typeAs?: string
   readonly category: string
@@ -96,9 +108,13 @@ export class ReportBuilder {
 
   nodes(root: Frame): ReportNode[] {
     const frames = allFrames(root)
+    const digests = nodeDigests(this.graph.workflow)
     return this.graph.order.map((index) => {
-      const state = this.graph.owner[index] === undefined ? root.states.get(index) : summary(frames, index)
-      return this.node(index, state ?? NOT_RUN)
+      const node =
+        this.graph.owner[index] === undefined
+          ? this.node(index, root.states.get(index) ?? NOT_RUN)
+          : this.node(index, summary(frames, index), {}) // its outputs are those of the iterations
+      return { ...node, digest: digests[node.id] ?? '' }
     })
   }
 
@@ -116,7 +132,7 @@ export class ReportBuilder {
     })
   }
 
-  private node(index: number, state: NodeState): ReportNode {
+  private node(index: number, state: NodeState, output = this.output(state)): ReportNode {
     const node = this.graph.nodes[index]
     if (!node) throw new Error(`no node ${index}`)
     const { id, type, typeAs, description } = node
@@ -135,16 +151,21 @@ export class ReportBuilder {
       ...(startedAt !== undefined && { startedAt, durationMs }),
       ...(completedAt !== undefined && { completedAt }),
       attempts,
-      ...this.output(state),
+      ...output,
       ...(config !== undefined && { config: this.masking.value(config) }),
       ...(frames && { iterations: this.iterations(frames) }),
       ...(error && { error }),
     }
   }
 
-  private output({ status, output }: NodeState): Pick<ReportNode, 'output' | 'outputBytes' | 'truncated' | 'redacted'> {
+  private output({
+    status,
+    output,
+    withheld,
+  }: NodeState): Pick<ReportNode, 'output' | 'outputBytes' | 'truncated' | 'redacted'> {
     if (status !== 'succeeded' && status !== 'simulated') return {}
     if (output === UNKNOWN) return { output: KNOWN_AFTER_RUN }
+    if (withheld) return { redacted: true }
     const masked = this.masking.value(output)
     const text = encodeJson(masked)
     const outputBytes = Buffer.byteLength(text)
@@ -207,11 +228,14 @@ export function toleratedFailures(root: Frame): NodeFailure[] {
   return found
 }
 
-/** The output of the last `webhook_response` in plan order. */
+/** The output of the last `webhook_response` in plan order; in a body that of the last pass. */
 export function response(graph: Graph, root: Frame): Value | undefined {
-  const node = graph.order.findLast(
-    (index) => graph.nodes[index]?.type === 'webhook_response' && root.states.get(index)?.status === 'succeeded',
+  const responses = allFrames(root).flatMap((frame) =>
+    frame.members.flatMap((index) => {
+      const { status, output } = frame.states.get(index) ?? NOT_RUN
+      const answers = graph.nodes[index]?.type === 'webhook_response' && status === 'succeeded' && output !== UNKNOWN
+      return answers ? [{ priority: [...frame.priority, graph.position[index] ?? 0], output }] : []
+    }),
   )
-  const output = node === undefined ? undefined : root.states.get(node)?.output
-  return output === UNKNOWN ? undefined : output
+  return responses.sort((a, b) => comparePriority(a.priority, b.priority)).at(-1)?.output
 }

@@ -96,6 +96,7 @@ export class Runner {
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', cancel)
+      this.outbound.close()
     }
   }
 

@@ -25,8 +25,8 @@ export class Scheduler {
   private readonly concurrency: number
   private readonly idle: () => void
   private readonly crash: (error: unknown) => void
-  /** While set, only these start: what else is ready waits for their failure to be final. */
-  private draining: { frame: Frame; nodes: ReadonlySet<number>; done: () => void } | undefined
+  /** Of a pass in here only these nodes start: what else is ready waits for their failure to be final. */
+  private readonly draining = new Map<Frame, { nodes: Set<number>; done: () => void }>()
   /** Tasks that wait for others of their own (loops) and need no slot. */
   private waiting = 0
   private pumping = false
@@ -70,9 +70,11 @@ export class Scheduler {
     }
   }
 
-  /** Lets the nodes of a region end before `done`. */
+  /** Lets the nodes of a region, and what they contain, end before `done`. */
   drain(frame: Frame, nodes: ReadonlySet<number>, done: () => void): void {
-    this.draining ??= { frame, nodes, done }
+    const drained = this.draining.get(frame)
+    if (drained) for (const node of nodes) drained.nodes.add(node)
+    else this.draining.set(frame, { nodes: new Set(nodes), done })
   }
 
   /** Cancels the running tasks that `matches` finds. */
@@ -91,11 +93,18 @@ export class Scheduler {
   }
 
   private isBlocked({ frame, node }: Task): boolean {
-    const { draining } = this
-    if (draining && !(frame === draining.frame && draining.nodes.has(node))) return true
+    if (this.isHeld(frame, node)) return true
     return this.regions.some(
       (region) => region.frame === frame && region.nodes.has(node) && this.inside(region) >= region.limit,
     )
+  }
+
+  /** Whether a pass around the node drains others than the one it belongs to. */
+  private isHeld(frame: Frame, node: number | undefined): boolean {
+    if (this.draining.size === 0 || node === undefined) return false
+    const drained = this.draining.get(frame)
+    if (drained && !drained.nodes.has(node)) return true
+    return frame.parent !== undefined && this.isHeld(frame.parent, frame.opener)
   }
 
   private inside({ frame, nodes }: Pick<Region, 'frame' | 'nodes'>): number {
@@ -105,10 +114,11 @@ export class Scheduler {
   }
 
   private checkDrained(): void {
-    const { draining } = this
-    if (!draining || this.inside(draining) > 0) return
-    this.draining = undefined
-    draining.done()
+    for (const [frame, { nodes, done }] of this.draining) {
+      if (this.inside({ frame, nodes }) > 0) continue
+      this.draining.delete(frame)
+      done()
+    }
   }
 }
 

@@ -22,7 +22,7 @@ export interface RunValues {
   readonly secrets: Readonly<Record<string, string>>
   readonly masking: Masking
   readonly strict: boolean
-  readonly files?: Pick<Scope, 'readFile' | 'fileExists'>
+  readonly files: Required<Pick<Scope, 'readFile' | 'fileExists'>>
   warn(code: 'RB501', message: string, range: SourceRange): void
 }
 
@@ -57,12 +57,11 @@ abstract class RunScope implements Scope {
   }
 
   readFile(path: string): Buffer {
-    if (!this.values.files?.readFile) throw new FunctionError('files are not available here')
     return this.values.files.readFile(path)
   }
 
   fileExists(path: string): boolean {
-    return this.values.files?.fileExists?.(path) ?? false
+    return this.values.files.fileExists(path)
   }
 
   conceal(value: Value): void {

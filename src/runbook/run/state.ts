@@ -40,6 +40,8 @@ export interface NodeState {
   readonly completedAt?: string
   readonly durationMs: number
   readonly reused?: boolean
+  /** The output is not known, because the report that the run goes on from does not show it. */
+  readonly withheld?: boolean
   readonly mocked?: boolean
   /** Evaluated attributes, in a dry run. */
   readonly config?: Value

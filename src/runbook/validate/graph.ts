@@ -1,6 +1,6 @@
 import type { Graph, GraphEdge } from '../graph.ts'
 import { constantText, type Expression } from '../hcl/ast.ts'
-import { didYouMean, type Diagnostic } from '../hcl/diagnostics.ts'
+import { didYouMean, pathText, type Diagnostic } from '../hcl/diagnostics.ts'
 import { evaluate } from '../hcl/evaluate.ts'
 import { constantScope } from '../hcl/scope.ts'
 import { isMap, itemsOf, toText } from '../hcl/values.ts'
@@ -14,7 +14,7 @@ import { isTrigger } from './nodes.ts'
 /** Ends of edges, duplicates, edges into triggers. */
 export function* checkEdgeEnds(workflow: Workflow, registry: NodeRegistry): Generator<Diagnostic> {
   const types = new Map(workflow.nodes.map(({ id, type }) => [id, type]))
-  const seen = new Map<string, WorkflowEdge[]>()
+  const seen = new Map<string, WorkflowEdge>()
   for (const edge of workflow.edges) {
     for (const [id, range] of [
       [edge.from, edge.fromRange],
@@ -27,32 +27,29 @@ export function* checkEdgeEnds(workflow: Workflow, registry: NodeRegistry): Gene
         message: `unknown node "${id}"`,
         range,
         edgeId: edgeId(edge),
-        ...didYouMean(id, types.keys()),
+        ...didYouMean(id, types.keys(), range.source),
       }
     }
     if (registry.metadata(types.get(edge.to) ?? '')?.category === 'trigger') {
       const message = `"${edge.to}" is a trigger, no edge leads to it`
       yield { level: 'error', code: 'RB304', message, range: edge.toRange, edgeId: edgeId(edge) }
     }
-    const key = `${edge.from}\n${edge.to}`
-    const before = seen.get(key) ?? []
-    seen.set(key, before)
-    const first = before.find((other) => sameEdge(other, edge))
-    before.push(edge)
-    if (!first) continue
+    const key = [edge.from, edge.to, edge.on, edge.condition?.range.text, edge.when?.range.text].join('\n')
+    const first = seen.get(key)
+    if (!first) {
+      seen.set(key, edge)
+      continue
+    }
     const related = [{ message: 'first at', range: first.range }]
     const message = `duplicate edge ${edgeId(edge)}`
     yield { level: 'warning', code: 'RB303', message, range: edge.range, edgeId: edgeId(edge), related }
   }
 }
 
-const sameEdge = (a: WorkflowEdge, b: WorkflowEdge): boolean =>
-  a.on === b.on && a.condition?.range.text === b.condition?.range.text && a.when?.range.text === b.when?.range.text
-
 export function cycleDiagnostic(workflow: Workflow, cycle: readonly WorkflowNode[]): Diagnostic {
-  const ids = [...cycle, cycle[0]].map((node) => node?.id)
+  const ids = [...cycle, ...cycle.slice(0, 1)].map((node) => node.id)
   const edge = workflow.edges.find(({ from, to }) => from === ids.at(-2) && to === ids.at(-1))
-  return { level: 'error', code: 'RB302', message: `cycle: ${ids.join(' -> ')}`, range: edge?.range ?? workflow.range }
+  return { level: 'error', code: 'RB302', message: `cycle: ${pathText(ids)}`, range: edge?.range ?? workflow.range }
 }
 
 /** What needs the whole graph. Contract: runbook.md 4. */
@@ -90,17 +87,18 @@ function* checkBranches(graph: Graph, index: number, registry: NodeRegistry): Ge
       if (edge.condition && isConstant(edge.condition)) yield withoutEffect(edge, edge.condition)
     return
   }
-  const keys = 'dynamic' in branches ? caseKeys(node, branches.dynamic) : branches
+  const names = 'dynamic' in branches ? caseKeys(node, branches.dynamic) : branches
+  const keys = names && new Set(names)
   for (const { edge } of edges) {
     if (!edge.condition && !edge.when && edge.on === 'success') {
       const message = `an edge from ${node.type} "${node.id}" needs a condition`
-      const hint = keys ? `condition = ${keys.map((key) => JSON.stringify(key)).join(', ')}` : 'condition = a case key'
+      const hint = `condition = ${keys ? someOf([...keys].map((key) => JSON.stringify(key))) : 'a case key'}`
       yield { level: 'error', code: 'RB305', message, range: edge.range, edgeId: edgeId(edge), hint }
     }
     const key = edge.condition && branchKey(edge.condition)
-    if (edge.condition && keys && (key === undefined || !keys.includes(key))) {
+    if (edge.condition && keys && (key === undefined || !keys.has(key))) {
       const message = `${key === undefined ? 'the condition' : `"${key}"`} is no branch of ${node.type} "${node.id}"`
-      const hint = didYouMean(key ?? '', keys).hint ?? `known are ${keys.join(', ')}`
+      const hint = didYouMean(key ?? '', keys, edge.range.source).hint ?? `known are ${someOf([...keys])}`
       yield { level: 'error', code: 'RB306', message, range: edge.condition.range, edgeId: edgeId(edge), hint }
     }
   }
@@ -118,6 +116,9 @@ function* checkBranches(graph: Graph, index: number, registry: NodeRegistry): Ge
     }
   }
 }
+
+const someOf = (names: readonly string[]): string =>
+  names.length > 10 ? `${names.slice(0, 10).join(', ')}, …` : names.join(', ')
 
 const withoutEffect = (edge: WorkflowEdge, condition: Expression): Diagnostic => ({
   level: 'warning',

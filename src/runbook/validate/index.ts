@@ -29,8 +29,6 @@ export function validateWorkflow(workflow: Workflow, options: ValidateOptions): 
   else found.push(...checkGraph(graph, options.registry))
   found.push(...checkReferences(workflow, 'cycle' in graph ? undefined : graph, options))
   const level = options.inputs ? 'error' : 'info'
-  for (const { code, message, hint } of resolveInputs(workflow, options.inputs ?? {}).problems) {
-    found.push({ level, code, message, range: workflow.range, ...(hint !== undefined && { hint }) })
-  }
+  for (const problem of resolveInputs(workflow, options.inputs ?? {}).problems) found.push({ level, ...problem })
   return found.sort(byPosition)
 }

@@ -7,6 +7,7 @@ import { constantScope } from '../hcl/scope.ts'
 import type { Value } from '../hcl/values.ts'
 import type { Workflow, WorkflowNode } from '../model.ts'
 import { builtInNames, builtInType } from '../node-types.ts'
+import { nameHint } from '../parse-workflow.ts'
 import { calls, isConstant } from '../references.ts'
 import type { NodeRegistry } from '../registry.ts'
 import { conform, SchemaMismatch, type Schema } from '../schema.ts'
@@ -14,11 +15,6 @@ import { callFault } from './references.ts'
 
 const META = ['description', 'when', 'timeout', 'retry', 'on_error']
 const MISMATCH = { type: 'RB210', value: 'RB211', duration: 'RB216' } as const
-const HINTS: Readonly<Record<string, string>> = {
-  depends_on: 'write an edge',
-  for_each: 'use loop',
-  headers: 'headers = { }',
-}
 
 /** Type, attributes and error policy of one node. */
 export function* checkNode(workflow: Workflow, node: WorkflowNode, registry: NodeRegistry): Generator<Diagnostic> {
@@ -26,7 +22,7 @@ export function* checkNode(workflow: Workflow, node: WorkflowNode, registry: Nod
   const owner = `node ${typeAs ?? type} "${nodeId}"`
   const metadata = registry.metadata(type)
   if (!metadata) {
-    const hint = didYouMean(type, [...builtInNames(), ...registry.types()])
+    const hint = didYouMean(type, [...builtInNames(), ...registry.types()], workflow.source)
     yield {
       level: 'error',
       code: 'RB212',
@@ -53,8 +49,7 @@ export function* checkNode(workflow: Workflow, node: WorkflowNode, registry: Nod
   if (type === 'code') yield* checkRequirements(node)
   for (const block of node.blocks) {
     const known = Object.keys(metadata.inputSchema?.properties ?? {})
-    const hint = HINTS[block.type]
-    const more = hint === undefined ? didYouMean(block.type, [...known, ...META]) : { hint }
+    const more = nameHint(block.type, [...known, ...META], workflow.source)
     yield {
       level: 'error',
       code: 'RB206',
@@ -87,13 +82,13 @@ const handlesErrors = ({ edges }: Workflow, nodeId: string): boolean =>
 
 function* checkAttributes(node: WorkflowNode, schema: Schema, owner: string): Generator<Diagnostic> {
   const { properties = {}, required = [], additionalProperties = !schema.properties } = schema
+  const names = Object.keys(properties)
   const nodeId = node.id
   for (const [name, attribute] of node.attributes) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined
     if (property) yield* checkAttribute(name, attribute, property, nodeId)
     else if (additionalProperties === false) {
-      const hint = HINTS[attribute.name]
-      const more = hint === undefined ? didYouMean(attribute.name, [...Object.keys(properties), ...META]) : { hint }
+      const more = nameHint(attribute.name, [...names, ...META], attribute.nameRange.source)
       const message = `unknown attribute "${attribute.name}" on ${owner}`
       yield { level: 'error', code: 'RB205', message, range: attribute.nameRange, nodeId, ...more }
     }

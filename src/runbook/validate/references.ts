@@ -1,9 +1,10 @@
 import type { Graph } from '../graph.ts'
 import { children, type Call, type Expression } from '../hcl/ast.ts'
-import { didYouMean, type Diagnostic } from '../hcl/diagnostics.ts'
+import { didYouMean, pathText, type Diagnostic } from '../hcl/diagnostics.ts'
 import { arityMessage } from '../hcl/evaluate.ts'
 import { FUNCTIONS } from '../hcl/functions/index.ts'
 import { nonPaths, PATH_ROOTS } from '../hcl/path-template.ts'
+import type { Source } from '../hcl/source.ts'
 import { edgeId, type Workflow, type WorkflowNode } from '../model.ts'
 import { calls, references, type Reference } from '../references.ts'
 import type { ValidateOptions } from './index.ts'
@@ -89,24 +90,29 @@ function* checkExpression(
 type Finding = Pick<Diagnostic, 'code' | 'message'> & { level?: Diagnostic['level']; hint?: string }
 
 function checkReference(
-  { root, path, braces }: Reference,
+  { root, path, braces, range }: Reference,
   { roots, node, ownState }: Place,
   workflow: Workflow,
   graph: Graph | undefined,
   options: ValidateOptions,
 ): Finding | undefined {
   const known = braces ? PATH_ROOTS : roots
-  if (!known.has(root)) return { code: 'RB401', message: `unknown variable "${root}"`, ...didYouMean(root, known) }
+  if (!known.has(root)) {
+    const isNode = graph?.indexes.has(root) === true
+    const more = isNode ? { hint: `write nodes.${root}` } : didYouMean(root, known, range.source)
+    return { code: 'RB401', message: `unknown variable "${root}"`, ...more }
+  }
   const [name] = path
   if (root === 'loop' && graph && node && !insideBody(graph, node, ownState)) {
     return { code: 'RB406', message: '"loop" exists only in a loop body' }
   }
   if (name === undefined) return undefined
+  const near = (names: Iterable<string>): { hint?: string } => didYouMean(name, names, range.source)
   if (root === 'input' && !workflow.inputs.has(name)) {
-    return { code: 'RB403', message: `unknown input "${name}"`, ...didYouMean(name, workflow.inputs.keys()) }
+    return { code: 'RB403', message: `unknown input "${name}"`, ...near(workflow.inputs.keys()) }
   }
   if (root === 'local' && !workflow.locals.has(name)) {
-    return { code: 'RB403', message: `unknown local "${name}"`, ...didYouMean(name, workflow.locals.keys()) }
+    return { code: 'RB403', message: `unknown local "${name}"`, ...near(workflow.locals.keys()) }
   }
   if (root === 'env' && !Object.hasOwn(options.env ?? {}, name)) {
     const message = `environment variable ${name} is not allowed`
@@ -125,7 +131,11 @@ const insideBody = (graph: Graph, { index }: WorkflowNode, ownState: boolean): b
 function checkNodeReference(id: string, node: WorkflowNode, ownState: boolean, graph: Graph): Finding | undefined {
   const target = graph.indexes.get(id)
   if (target === undefined) {
-    return { code: 'RB402', message: `unknown node "${id}"`, ...didYouMean(id, graph.indexes.keys()) }
+    return {
+      code: 'RB402',
+      message: `unknown node "${id}"`,
+      ...didYouMean(id, graph.indexes.keys(), graph.workflow.source),
+    }
   }
   if (ownState && target === node.index) return undefined
   const body = graph.owner[target]
@@ -147,21 +157,40 @@ function* checkCalls(expression: Expression, { label }: Place): Generator<Diagno
   }
 }
 
+/** What to write instead of the functions of other tools. */
+const FUNCTION_HINTS: Readonly<Record<string, string>> = {
+  now: 'timestamp() is the start of the run',
+  uuid: 'nothing random exists; run.id differs from run to run',
+  templatefile: 'file("…") reads a text; templates stand in the workflow itself',
+  env: 'env.NAME, with --env NAME',
+  len: 'length(…)',
+  str: 'tostring(…)',
+  int: 'tonumber(…)',
+  tojson: 'jsonencode(…)',
+}
+
 /** An unknown function or a wrong number of arguments. */
 export function callFault(call: Call): (Finding & Pick<Diagnostic, 'range'>) | undefined {
   const { name, nameRange, range, arguments: given, spread } = call
   const definition = FUNCTIONS.get(name)
   if (!definition) {
+    const hint = Object.hasOwn(FUNCTION_HINTS, name) ? FUNCTION_HINTS[name] : undefined
     return {
       code: 'RB407',
       message: `unknown function "${name}"`,
       range: nameRange,
-      ...didYouMean(name, FUNCTIONS.keys()),
+      ...(hint === undefined ? didYouMean(name, FUNCTIONS.keys(), range.source) : { hint }),
     }
   }
   const { min, max } = definition
   if (given.length <= max && (given.length >= min || spread)) return undefined
   return { code: 'RB408', message: arityMessage(name, min, max, given.length), range }
+}
+
+/** A path whose first word is nearly one that begins paths. */
+function meantPath(text: string, source: Source): string | undefined {
+  const [, root = ''] = /^\{\{\s*([A-Za-z_]+)\s*[.}]/.exec(text) ?? []
+  return root === '' ? undefined : didYouMean(root, PATH_ROOTS, source).hint
 }
 
 /** `{{…}}` that is no path stays text, which may not be what was meant. */
@@ -177,7 +206,7 @@ function* literalBraces(expression: Expression, place: Place, strict: boolean): 
           message,
           range: part.range,
           ...place.label,
-          hint: 'write {{{{ for a literal {{',
+          hint: meantPath(text, part.range.source) ?? 'write {{{{ for a literal {{',
         }
       }
     }
@@ -188,34 +217,46 @@ function* literalBraces(expression: Expression, place: Place, strict: boolean): 
 function* localCycles({ locals }: Workflow): Generator<Diagnostic> {
   const done = new Set<string>()
   for (const start of locals.keys()) {
-    const path: string[] = []
-    const cycle = findCycle(start, path)
+    const cycle = findCycle(start)
     if (!cycle) continue
     const local = locals.get(cycle[0] ?? '')
     if (local)
       yield {
         level: 'error',
         code: 'RB409',
-        message: `cycle among locals: ${cycle.join(' -> ')}`,
+        message: `cycle among locals: ${pathText(cycle)}`,
         range: local.nameRange,
       }
   }
 
-  function findCycle(name: string, path: string[]): string[] | undefined {
-    if (path.includes(name)) return [...path.slice(path.indexOf(name)), name]
-    if (done.has(name)) return undefined
-    path.push(name)
-    const local = locals.get(name)
-    for (const reference of local ? references(local.value) : []) {
-      const cycle =
-        reference.root === 'local' && reference.path[0] !== undefined ? findCycle(reference.path[0], path) : undefined
-      if (cycle) {
-        for (const member of cycle) done.add(member)
-        return cycle
-      }
+  /** Walks along references without recursion: a chain may be as long as the file. */
+  function findCycle(start: string): string[] | undefined {
+    const path: { name: string; left: string[] }[] = []
+    const onPath = new Set<string>()
+    const enter = (name: string): void => {
+      if (done.has(name)) return
+      path.push({ name, left: localsIn(name).toReversed() })
+      onPath.add(name)
     }
-    path.pop()
-    done.add(name)
+    enter(start)
+    for (let last = path.at(-1); last; last = path.at(-1)) {
+      const next = last.left.pop()
+      if (next === undefined) {
+        path.pop()
+        onPath.delete(last.name)
+        done.add(last.name)
+      } else if (onPath.has(next)) {
+        const names = path.map(({ name }) => name)
+        for (const name of names) done.add(name)
+        return [...names.slice(names.indexOf(next)), next]
+      } else enter(next)
+    }
     return undefined
+  }
+
+  function localsIn(name: string): string[] {
+    const local = locals.get(name)
+    const found = local ? references(local.value) : []
+    return found.flatMap(({ root, path: [first] }) => (root === 'local' && first !== undefined ? [first] : []))
   }
 }

@@ -7,6 +7,7 @@ import { packageRoot } from '../../../src/base/package-root.ts'
 import { DESCRIBED_TYPES, nodeDescription } from '../../../src/runbook/descriptions.ts'
 import { BUILT_IN_TYPES } from '../../../src/runbook/node-types.ts'
 import { createNodeRegistry } from '../../../src/runbook/registry.ts'
+import type { Schema } from '../../../src/runbook/schema.ts'
 import { validateWorkflow } from '../../../src/runbook/validate/index.ts'
 import { findings, parsed } from '../support.ts'
 import { compose } from './compose.ts'
@@ -68,6 +69,43 @@ test('runbook#18 each of the 36 types knows its attributes and misses what it ne
     expect([type, missing.length]).toEqual([type, schema?.required?.length ?? 0])
   }
 })
+
+/** A constant of a wrong type, one out of bounds or out of the list, by the attribute's schema; undefined where all fits. */
+function wrongValues({
+  type,
+  enum: allowed,
+  minimum,
+  maximum,
+  anyOf,
+  format: form,
+}: Schema): [value: string, code: string][] {
+  const types: readonly string[] = [type ?? []].flat()
+  const found: [string, string][] = []
+  if (allowed) found.push(['"no such thing"', 'RB211'])
+  if (minimum !== undefined) found.push([String(minimum - 1), 'RB211'])
+  if (maximum !== undefined) found.push([String(maximum + 1), 'RB211'])
+  if (form === 'duration') found.push(['"five minutes"', 'RB216'])
+  else if (types.length > 0 && !types.includes('object')) found.push(['{ a = 1 }', 'RB210'])
+  else if (types.includes('object') && !types.includes('array')) found.push(['[1]', 'RB210'])
+  else if (anyOf) found.push(['true', 'RB210'])
+  return found
+}
+
+test.each(BUILT_IN_TYPES.map(({ type }) => type))(
+  'runbook#18 %s: each attribute missing, of wrong type, out of its list',
+  (type) => {
+    const { properties = {}, required = [] } = registry.metadata(type)?.inputSchema ?? {}
+    const codes = (attributes: string): string[] =>
+      findings(`node "${type}" "n" {\n${attributes}\n}`).map((finding) => finding.slice(0, 5))
+    for (const name of required) expect([name, codes('')]).toEqual([name, expect.arrayContaining(['RB209'])])
+    for (const [name, schema] of Object.entries(properties)) {
+      if (schema.evaluation === 'item') continue
+      for (const [value, code] of wrongValues(schema)) {
+        expect([name, value, codes(`${name} = ${value}`)]).toEqual([name, value, expect.arrayContaining([code])])
+      }
+    }
+  },
+)
 
 test('the copies are equal', () => {
   const [first = '', second = ''] = DIRECTORIES

@@ -56,7 +56,9 @@ describe('operators', () => {
   })
 
   test('operands of wrong type', () => {
-    expect(failureOf('1 + "x"')).toMatchObject({ message: 'expected a number, found a string' })
+    expect(failureOf('1 + "x"')).toMatchObject({
+      message: 'expected a number, found a string; texts are joined as "${a}${b}"',
+    })
     expect(failureOf('1 + "x"').range.text).toBe('"x"')
     expect(failureOf('null && true').range.text).toBe('null')
     expect(failureOf('"yes" ? 1 : 2').range.text).toBe('"yes"')

@@ -2,6 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { renderDiagnostic } from '../../../src/runbook/hcl/diagnostics.ts'
 import { parseFile } from '../../../src/runbook/hcl/parser-body.ts'
+import { parseWorkflow } from '../../../src/runbook/parse-workflow.ts'
+import { createNodeRegistry } from '../../../src/runbook/registry.ts'
+import { validateWorkflow } from '../../../src/runbook/validate/index.ts'
 import { processorTime } from './support.ts'
 
 const MB = 1024 * 1024
@@ -43,6 +46,42 @@ describe('runbook#10 a megabyte of anything takes less than a second', () => {
     // the bound is 1 s; under the test runner errors cost several times what they cost in the program
     expect(spent).toBeLessThan(3000)
     expect(shown.length).toBeLessThan(20_000)
+  })
+})
+
+const times = (count: number, line: (i: number) => string): string =>
+  Array.from({ length: count }, (_, i) => line(i)).join('\n')
+const nodes = (count: number): string => times(count, (i) => `node transform n${i} { template = {} }`)
+
+/** Workflows of some 10,000 lines, with a fault on each or a shape that is hard to check. */
+const WORKFLOWS: Record<string, string> = {
+  'edges between the same nodes': `${nodes(2)}\n${times(20_000, (i) => `edge n0 n1 { when = ${i} == 1 }`)}`,
+  'unknown ends': `${nodes(5000)}\n${times(10_000, (i) => `edge nn${i} n${i}x {}`)}`,
+  'unknown nodes in expressions': times(8000, (i) => `node transform n${i} { template = nodes.nx${i}.output }`),
+  'unknown inputs': `${times(4000, (i) => `input inp${i} {}`)}\n${times(4000, (i) => `node transform n${i} { template = input.imp${i} }`)}`,
+  'unknown attributes': `node http a {\n${times(20_000, (i) => `urll${i} = 1`)}\n}`,
+  'locals that refer to the next': `locals {\n${times(10_000, (i) => `a${i} = local.a${(i + 1) % 10_000}`)}\n}`,
+  'cases and unknown cases': `node switch s {\n expression = 1\n cases = [${times(10_000, (i) => `"k${i}",`)}]\n}\n${nodes(1)}\n${times(10_000, (i) => `edge s n0 { condition = "x${i}" }`)}`,
+  'a ladder': `${nodes(5000)}\n${times(4990, (i) => [1, 3, 5].map((d) => `edge n${i} n${i + d} {}`).join('\n'))}`,
+  'loops in a row': times(
+    2000,
+    (i) =>
+      `node loop l${i} { items = [1] }\nnode transform b${i} { template = {} }\nnode join j${i} {}\nedge l${i} b${i} {}\nedge b${i} j${i} {}\n${i > 0 ? `edge j${i - 1} l${i} {}` : ''}`,
+  ),
+}
+
+describe('runbook#10 ten thousand faults are found in less than a second', () => {
+  const registry = createNodeRegistry()
+  test.each(Object.keys(WORKFLOWS))('%s', (name) => {
+    let found = 0
+    const spent = processorTime(() => {
+      const { workflow } = parseWorkflow(`workflow "w" {\n${WORKFLOWS[name] ?? ''}\n}`, 'x.hcl')
+      const issues = workflow ? validateWorkflow(workflow, { registry }) : []
+      found = issues.length
+      for (const issue of issues.slice(0, 20)) expect(renderDiagnostic(issue).length).toBeLessThan(2000)
+    })
+    expect(spent).toBeLessThan(3000)
+    expect(found).toBeGreaterThanOrEqual(name.startsWith('unknown') ? 1000 : 0)
   })
 })
 

@@ -2,7 +2,6 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { fileAccess } from '../../../src/runbook/files.ts'
 import type { RunOptions } from '../../../src/runbook/run/options.ts'
 import { node, output, run } from '../support.ts'
 import { attributes, recorder, type Recorded } from './recorder.ts'
@@ -141,9 +140,9 @@ describe('JSON, files, tools', () => {
     const png = Buffer.from('89504e470d0a1a0a', 'hex')
     writeFileSync(join(directory, 'a.txt'), 'file text')
     writeFileSync(join(directory, 'a.png'), png)
-    const files = fileAccess(join(directory, 'w.hcl'))
-    await ask({ baseUrl: url, file: 'a.txt' }, { files })
-    await ask({ baseUrl: url, file: 'a.png' }, { files })
+    const guard = { allowPaths: [directory] }
+    await ask({ baseUrl: url, file: join(directory, 'a.txt') }, { guard })
+    await ask({ baseUrl: url, file: join(directory, 'a.png') }, { guard })
     expect(requests.map(bodyOf)).toMatchObject([
       { messages: [{ content: 'Say hi\n\nfile text' }] },
       {

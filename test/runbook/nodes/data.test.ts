@@ -126,6 +126,13 @@ describe('transform, delay, webhook_response', () => {
       headers: { 'X-Count': '2' },
     }
     expect(JSON.parse(JSON.stringify(report.response))).toEqual(response)
+    const inLoop = await run(`node loop l {
+        items       = [1, 2]
+        concurrency = 2
+      }
+      node webhook_response r { body = loop.item }
+      ${edges('l r')}`)
+    expect(inLoop.response).toMatchObject({ body: 2 })
     expect(found('node webhook_response r { statusCode = 600 }').map(({ code }) => code)).toContain('RB211')
   })
 })

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { fileAccess } from '../../../src/runbook/files.ts'
 import { createNodeRegistry } from '../../../src/runbook/registry.ts'
 import type { RunOptions } from '../../../src/runbook/run/options.ts'
 import { freePort } from '../../support/ports.ts'
@@ -78,8 +77,9 @@ describe('requests', () => {
     const { url, requests } = await recorder()
     const directory = mkdtempSync(join(tmpdir(), 'mem-http-'))
     writeFileSync(join(directory, 'a.txt'), 'file content')
-    const files = fileAccess(join(directory, 'w.hcl'))
-    await send({ url, method: 'POST', file: 'a.txt', fileField: 'doc', body: { note: 'hi', n: 1 } }, { files })
+    const guard = { allowPaths: [directory] }
+    const path = join(directory, 'a.txt')
+    await send({ url, method: 'POST', file: path, fileField: 'doc', body: { note: 'hi', n: 1 } }, { guard })
     const form = await new Response(requests[0]?.body, {
       headers: { 'content-type': requests[0]?.headers['content-type'] ?? '' },
     }).formData()
@@ -87,8 +87,8 @@ describe('requests', () => {
     expect(form.get('note')).toBe('hi')
     const file = form.get('doc') as File
     expect([file.name, await file.text()]).toEqual(['a.txt', 'file content'])
-    expect((await failure({ url, method: 'POST', file: '../a.txt' }, { files }))?.code).toBe('config_invalid')
-    expect((await failure({ url, method: 'POST', file: '/etc/hostname' }, { files }))?.code).toBe('config_invalid')
+    expect((await failure({ url, method: 'POST', file: '../a.txt' }, { guard }))?.code).toBe('config_invalid')
+    expect((await failure({ url, method: 'POST', file: '/etc/hostname' }, { guard }))?.code).toBe('config_invalid')
   })
 
   test('runbook#90 an unexpected status keeps the answer; ["*"] takes all', async () => {
@@ -207,6 +207,44 @@ describe('safety', () => {
       },
     )
     expect((await failure({ url: `${first.url}/file` }))?.code).toBe('config_invalid')
+  })
+
+  test('runbook#105 a redirect never gives up encryption', async () => {
+    const asked: string[] = []
+    const fetch = ((url: URL) => {
+      asked.push(url.href)
+      const location = url.protocol === 'https:' ? 'http://other.test/' : 'https://other.test/'
+      return Promise.resolve(new Response(null, { status: 302, headers: { location } }))
+    }) as unknown as typeof globalThis.fetch
+    const registry = createNodeRegistry({ fetch, resolve: () => Promise.resolve(['192.0.2.1']) })
+    const error = await failure({ url: 'https://first.test/', auth: { bearer: 'token-12345' } }, { registry })
+    expect(error).toMatchObject({
+      code: 'refused',
+      class: 'refused',
+      message: expect.stringContaining('from https to http'),
+    })
+    expect(asked).toEqual(['https://first.test/'])
+  })
+
+  test.each([
+    ['http', { url: 'URL' }],
+    ['slack', { webhookUrl: 'URL', text: 'x' }],
+    ['discord', { webhookUrl: 'URL', content: 'x' }],
+    ['teams', { webhookUrl: 'URL', text: 'x' }],
+    ['ai', { provider: 'openai-compatible', baseUrl: 'URL', model: 'm', prompt: 'x' }],
+    ['ai', { provider: 'ollama', ollamaUrl: 'URL', model: 'm', prompt: 'x' }],
+    ['vectordb', { provider: 'mem', endpoint: 'URL', workspace: 'w', query: 'x' }],
+    ['vectordb', { connectionString: 'postgres://u:p@HOST/d', table: 't', vector: [1] }],
+    ['email', { host: 'HOST', to: 'a@b.test', from: 'a@b.test', subject: 'x', body: 'y' }],
+  ])('runbook#103 %s never asks a metadata service, also when it is allowed: %j', async (type, values) => {
+    for (const host of ['169.254.169.254', 'metadata.google.internal', 'evil.test']) {
+      const registry = createNodeRegistry({ resolve: () => Promise.resolve(['169.254.169.254']) })
+      const config = JSON.stringify(values).replace('URL', `http://${host}/`).replace('HOST', host)
+      const guard = { allowHosts: [host, `${host}:80`] }
+      const services = { memory: { endpoint: `http://${host}/` } }
+      const report = await run(`node ${type} n {\n${attributes(JSON.parse(config))}\n}`, { registry, guard, services })
+      expect([host, node(report, 'n')?.error?.code]).toEqual([host, 'address_refused'])
+    }
   })
 
   const redirects = (path: string, other: string): Reply => {

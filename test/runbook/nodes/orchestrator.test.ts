@@ -110,6 +110,23 @@ test('runbook#83 registries of 20, 21 and 29 types', () => {
   expect(sizes).toEqual([20, 21, 29])
 })
 
+test('runbook#82 without a client code and orch_get stop the run, before which validation only warns', async () => {
+  for (const [type, values, code] of [
+    ['code', { code: 'print(1)' }, 'RB315'],
+    ['orch_get', { kind: 'Pod', name: 'p' }, 'RB316'],
+  ] as const) {
+    const body = `node set a {\nname = "x"\nvalue = 1\n}\nnode ${type} n {\n${attributes(values)}\non_error = "continue"\n}\nedge a n {}`
+    expect(found(body).map((each) => `${each.level} ${each.code}`)).toEqual([`warning ${code}`])
+    const report = await run(body)
+    expect(report).toMatchObject({
+      status: 'failed',
+      exitCode: 4,
+      error: { code: 'no_executor', node: 'n', message: `no executor registered for step type "${type}"` },
+    })
+    expect(node(report, 'a')?.status).toBe('succeeded')
+  }
+})
+
 describe('code', () => {
   const job = async (result: Job) => {
     const fake = fakeClient(result)

@@ -1,43 +1,31 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RunOptions } from '../../../src/runbook/run/options.ts'
-import { createPostgresDatabase, hasPostgres, type PostgresDatabase } from '../../support/postgres.ts'
+import { nodeServices } from '../../../src/cli/runbook/services.ts'
+import { startPgvector } from '../../support/pgvector.ts'
 import { node, output, run } from '../support.ts'
 import { attributes, recorder } from './recorder.ts'
 
 const use = (values: Record<string, unknown>, options: Partial<RunOptions> = {}) =>
   run(`node vectordb n {\n${attributes(values)}\n}`, options)
 
-/** The npm build of PostgreSQL has no pgvector: a type and operators of the same names and meanings stand in for it. */
-const STAND_IN = `
-  CREATE DOMAIN vector AS text;
-  CREATE FUNCTION numbers(v text) RETURNS float8[] LANGUAGE sql IMMUTABLE AS
-    $$ SELECT string_to_array(trim(both '[]' from v), ',')::float8[] $$;
-  CREATE FUNCTION dot(a float8[], b float8[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS
-    $$ SELECT sum(x * y) FROM unnest(a, b) AS t(x, y) $$;
-  CREATE FUNCTION cosine(a text, b text) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$ SELECT 1 - dot(numbers(a), numbers(b))
-    / sqrt(dot(numbers(a), numbers(a)) * dot(numbers(b), numbers(b))) $$;
-  CREATE FUNCTION l2(a text, b text) RETURNS float8 LANGUAGE sql IMMUTABLE AS
-    $$ SELECT sqrt(sum((x - y) ^ 2)) FROM unnest(numbers(a), numbers(b)) AS t(x, y) $$;
-  CREATE FUNCTION inner_product(a text, b text) RETURNS float8 LANGUAGE sql IMMUTABLE AS
-    $$ SELECT -dot(numbers(a), numbers(b)) $$;
-  CREATE OPERATOR <=> (LEFTARG = text, RIGHTARG = text, FUNCTION = cosine);
-  CREATE OPERATOR <-> (LEFTARG = text, RIGHTARG = text, FUNCTION = l2);
-  CREATE OPERATOR <#> (LEFTARG = text, RIGHTARG = text, FUNCTION = inner_product);
-  CREATE TABLE docs (id text PRIMARY KEY, content text, kind text, n int, meta jsonb, embedding vector, title vector);`
+const EMPTY = { kind: null, meta: null, tags: null, at: null }
+const TABLE = `
+  CREATE TABLE docs (id text PRIMARY KEY, content text, kind text, n int, meta jsonb, tags text[], at timestamptz,
+    embedding vector(2), title vector(2), small halfvec(2), thin sparsevec(2));`
 
-describe.skipIf(!hasPostgres)('pgvector', () => {
-  let database: PostgresDatabase
+describe('pgvector', () => {
+  let database: Awaited<ReturnType<typeof startPgvector>>
   let client: pg.Client
   beforeAll(async () => {
-    database = await createPostgresDatabase()
+    database = await startPgvector()
     client = new pg.Client({ connectionString: database.url })
     await client.connect()
-    await client.query(STAND_IN)
-  })
+    await client.query(TABLE)
+  }, 60_000)
   afterAll(async () => {
     await client.end()
-    await database.drop()
+    await database.stop()
   })
 
   const inTable = (values: Record<string, unknown>, options: Partial<RunOptions> = {}) =>
@@ -70,9 +58,9 @@ describe.skipIf(!hasPostgres)('pgvector', () => {
     expect(found).toEqual({
       count: 3,
       results: [
-        { id: 'a', content: 'x', kind: 'k1', n: 1, meta: { t: [1] }, distance: 0, similarity: 1 },
-        { id: 'c', content: 'z', kind: null, n: 3, meta: null, distance: 0, similarity: 1 },
-        { id: 'b', content: "it's", kind: 'k2', n: 5, meta: null, distance: 1, similarity: 0 },
+        { ...EMPTY, id: 'a', content: 'x', kind: 'k1', n: 1, meta: { t: [1] }, distance: 0, similarity: 1 },
+        { ...EMPTY, id: 'c', content: 'z', n: 3, distance: 0, similarity: 1 },
+        { ...EMPTY, id: 'b', content: "it's", kind: 'k2', n: 5, distance: 1, similarity: 0 },
       ],
     })
     const ids = async (values: Record<string, unknown>): Promise<unknown> => {
@@ -159,6 +147,115 @@ describe.skipIf(!hasPostgres)('pgvector', () => {
     expect(await distance({ aggregationMethod: 'weighted', weights: [2, 1] })).toBeCloseTo(1)
     expect((await failure({ ...several, aggregationMethod: 'weighted' }))?.code).toBe('config_invalid')
     expect(output(await inTable({ query: 'xy', selectColumns: 'id', ...embedding }), 'n')).toMatchObject({ count: 1 })
+  })
+
+  test('runbook#97 every vector type; rows without a vector, or with a zero vector, are no results', async () => {
+    await client.query('TRUNCATE docs')
+    const rows = [
+      { id: 'a', embedding: [1, 0], small: [1, 0], thin: [1, 0], title: [0, 1] },
+      { id: 'b', embedding: [0, 1], small: [0, 1], thin: [0, 1] },
+      { id: 'none', content: 'x', embedding: null },
+      { id: 'zero', embedding: [0, 0] },
+    ]
+    expect(output(await inTable({ operation: 'insert', data: rows }), 'n')).toMatchObject({ inserted: 4 })
+    const ids = async (values: Record<string, unknown>): Promise<unknown> => {
+      const found = output(await inTable({ vector: [1, 0], selectColumns: ['id'], ...values }), 'n')
+      return (found as { results: { id: string; distance: number }[] }).results.map(
+        (row) => `${row.id} ${row.distance}`,
+      )
+    }
+    for (const vectorColumn of ['embedding', 'small', 'thin'])
+      expect(await ids({ vectorColumn })).toEqual(['a 0', 'b 1'])
+    const vectorColumns = ['embedding', 'title']
+    expect(await ids({ vectorColumns, distanceMetric: 'l2', topK: 2 })).toEqual(['a 0', 'zero 1'])
+    expect(await ids({ vectorColumns, aggregationMethod: 'maximum' })).toEqual(['a 1', 'b 1'])
+    expect(await ids({ vectorColumns, aggregationMethod: 'weighted', weights: [3, 1] })).toEqual(['a 0.25'])
+  })
+
+  test('runbook#97 columns of every kind come back as they were; another conflict column', async () => {
+    await client.query('TRUNCATE docs; CREATE UNIQUE INDEX IF NOT EXISTS docs_n ON docs (n)')
+    const row = { id: 'a', n: 7, tags: ['x', 'y,"z'], meta: 'text', at: '2026-01-02T03:04:05.000Z', embedding: [1, 1] }
+    await inTable({ operation: 'insert', data: row })
+    const found = async () => (output(await inTable({ vector: [1, 1] }), 'n') as { results: object[] }).results
+    const { embedding: _embedding, ...shown } = row
+    expect(await found()).toEqual([{ ...shown, content: null, kind: null, distance: 0, similarity: 1 }])
+    const changed = { ...row, id: 'b', meta: { deep: [1, null] }, tags: [] }
+    expect(output(await inTable({ operation: 'upsert', conflictColumn: 'n', data: changed }), 'n')).toEqual({
+      success: true,
+      inserted: 0,
+      updated: 1,
+      count: 1,
+      ids: [7],
+    })
+    expect(await found()).toMatchObject([{ id: 'b', meta: { deep: [1, null] }, tags: [] }])
+    expect(
+      output(await inTable({ operation: 'delete', deleteFilter: { kind: null, tags: ['none'] } }), 'n'),
+    ).toBeUndefined()
+    expect(output(await inTable({ operation: 'delete', deleteFilter: { kind: null, n: [1, 7] } }), 'n')).toEqual({
+      success: true,
+      deleted: 1,
+    })
+  })
+
+  test('runbook#97 the built-in embedder finds what shares words, without a network', async () => {
+    await client.query('CREATE TABLE IF NOT EXISTS notes (id int PRIMARY KEY, content text, embedding vector(1024))')
+    const { embedByHash } = nodeServices(
+      { env: {} },
+      { endpoint: '', apiKey: undefined, agentId: '', workspace: undefined },
+      { channels: {} },
+    )
+    if (!embedByHash) throw new Error('no embedder')
+    const services = { embedByHash }
+    const notes = (values: Record<string, unknown>) =>
+      inTable({ table: 'notes', embeddingProvider: 'hash', ...values }, { services })
+    const data = [
+      { id: 1, content: 'The lighthouse keeper likes rye bread.' },
+      { id: 2, content: 'The harbour is closed on Sundays.' },
+    ]
+    expect(output(await notes({ operation: 'upsert', data }), 'n')).toMatchObject({ inserted: 2, ids: [1, 2] })
+    expect(output(await notes({ text: 'closed harbours', topK: 1 }), 'n')).toMatchObject({ results: [data[1]] })
+    expect((await failure({ table: 'notes', embeddingProvider: 'hash', query: 'x' }))?.code).toBe('config_invalid')
+  })
+
+  test('runbook#97 SQLSTATE and its class; the values of the statement are not told', async () => {
+    await client.query(`TRUNCATE docs;
+      CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = NEW.content; END $$;
+      CREATE TABLE IF NOT EXISTS moody (id text PRIMARY KEY, content text, embedding vector(2));
+      CREATE OR REPLACE TRIGGER refuse BEFORE INSERT ON moody FOR EACH ROW EXECUTE FUNCTION refuse();`)
+    const state = async (values: Record<string, unknown>) => {
+      const error = await failure(values)
+      return error && [error.code, error.class, error.details?.sqlState]
+    }
+    const raised = async (sqlState: string) =>
+      state({ table: 'moody', operation: 'insert', data: { id: 'a', content: sqlState, embedding: [1, 1] } })
+    for (const transient of ['08006', '40001', '40P01', '53300', '57014'])
+      expect(await raised(transient)).toEqual(['sql_error', 'server_error', transient])
+    expect(await raised('23514')).toEqual(['sql_error', 'client_error', '23514'])
+    expect(await raised('28000')).toEqual(['auth_failed', 'client_error', undefined])
+    expect(await state({ operation: 'insert', data: { id: 'x', embedding: [1, 1, 1] } })).toEqual([
+      'sql_error',
+      'client_error',
+      '22000',
+    ])
+    expect(await state({ vector: [1, 0], filter: { gone: 1 } })).toEqual(['sql_error', 'client_error', '42703'])
+    expect(await state({ operation: 'upsert', conflictColumn: 'kind', data: { id: 'x', embedding: [1, 1] } })).toEqual([
+      'sql_error',
+      'client_error',
+      '42P10',
+    ])
+    const report = await inTable({ operation: 'insert', data: { id: 'x', n: 'secret-value', embedding: [1, 1] } })
+    expect(node(report, 'n')?.error?.details).toEqual({ sqlState: '22P02' })
+    expect(node(report, 'n')?.error?.message).not.toContain('secret-value')
+  })
+
+  test('runbook#97 a time limit ends a statement that waits', async () => {
+    await client.query('BEGIN; LOCK TABLE docs')
+    try {
+      expect((await failure({ vector: [1, 0], timeout: '100ms' }))?.code).toBe('timeout')
+    } finally {
+      await client.query('ROLLBACK')
+    }
   })
 
   test('runbook#98 identifiers are checked, values are parameters', async () => {

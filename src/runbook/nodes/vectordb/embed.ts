@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { z } from 'zod'
+import * as z from 'zod'
 import { NodeError } from '../../errors.ts'
 import type { HttpRequest, HttpResponse } from '../../outbound/request.ts'
 import type { NodeContext } from '../../registry.ts'
@@ -59,8 +59,9 @@ export async function embedTexts(context: NodeContext, texts: readonly string[])
   const name = text(config, 'embeddingProvider')
   const service = SERVICES[name]
   if (!service) {
-    if (services.embedByHash) return services.embedByHash(texts)
-    throw new NodeError('config_invalid', 'the hash embedder is not available here')
+    const { embedByHash } = services
+    if (!embedByHash) throw new NodeError('config_invalid', 'the hash embedder is not available here')
+    return Promise.all(texts.map(async (each) => Array.from(await embedByHash(each))))
   }
   const base = optionalText(config, 'embeddingBaseUrl') ?? service.baseUrl
   const model = optionalText(config, 'embeddingModel') ?? service.model

@@ -54,9 +54,11 @@ export interface Search {
 export async function searchRows(session: Session, table: string, columns: Columns, search: Search) {
   const { operator, similarity } = METRICS[search.metric] ?? COSINE
   const params: unknown[] = [vectorText(search.vector)]
-  const distances = search.vectorColumns.map((column) => `(${identifier(column)} ${operator} $1::vector)`)
+  const distances = search.vectorColumns.map(
+    (column) => `(${identifier(column)} ${operator} $1::vector${cast(columns, column)})`,
+  )
   const distance = aggregated(distances, search)
-  const where = condition(search.filter, params)
+  const where = [...condition(search.filter, params), present(search)].join(' AND ')
   const ties = columns.has(search.tieColumn) ? `, ${identifier(search.tieColumn)}` : ''
   const chosen =
     search.select.length > 0
@@ -65,11 +67,25 @@ export async function searchRows(session: Session, table: string, columns: Colum
   params.push(search.topK)
   const rows = await session.rows(
     `SELECT ${[...chosen.map(identifier), `${distance} AS "distance"`].join(', ')} FROM ${table}
-     ${where} ORDER BY ${distance}${ties} LIMIT $${params.length}`,
+     WHERE ${where} ORDER BY ${distance}${ties} LIMIT $${params.length}`,
     params,
   )
-  return rows.map((row) => ({ ...row, distance: Number(row.distance), similarity: similarity(Number(row.distance)) }))
+  return rows
+    .map((row) => ({ ...row, distance: Number(row.distance), similarity: similarity(Number(row.distance)) }))
+    .filter((row) => Number.isFinite(row.distance)) // a zero vector has no direction
 }
+
+/** Behind `::vector`, for columns of the other vector types. */
+const cast = (columns: Columns, column: string): string => {
+  const type = columns.get(column) ?? ''
+  return type !== 'vector' && VECTOR_TYPES.includes(type) ? `::${type}` : ''
+}
+
+/** Rows without a vector are at no distance; the least and the greatest of several need one of them. */
+const present = ({ vectorColumns, aggregation }: Search): string =>
+  `(${vectorColumns
+    .map((column) => `${identifier(column)} IS NOT NULL`)
+    .join(aggregation === 'weighted' ? ' AND ' : ' OR ')})`
 
 function aggregated(distances: readonly string[], { aggregation, weights }: Search): string {
   if (distances.length === 1) return distances.join('')
@@ -82,9 +98,9 @@ function aggregated(distances: readonly string[], { aggregation, weights }: Sear
   return `(${distances.map((distance, i) => `${Number(weights[i]) / total} * ${distance}`).join(' + ')})`
 }
 
-/** Equality, any of a list, or null; an empty filter is no condition. */
-function condition(filter: ValueMap, params: unknown[]): string {
-  const parts = sortedKeys(filter).map((name) => {
+/** Equality, any of a list, or null, for each column. */
+function condition(filter: ValueMap, params: unknown[]): string[] {
+  return sortedKeys(filter).map((name) => {
     const [column, value] = [identifier(name), filter[name] ?? null]
     if (value === null) return `${column} IS NULL`
     const list = itemsOf(value)
@@ -92,7 +108,6 @@ function condition(filter: ValueMap, params: unknown[]): string {
     if (!list) return `${column} = $${params.length}`
     return `(${column} = ANY($${params.length})${list.includes(null) ? ` OR ${column} IS NULL` : ''})`
   })
-  return parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : ''
 }
 
 /** Inserts one row; with `conflict` it replaces the row of the same key. */
@@ -107,7 +122,7 @@ export async function writeRow(
   const quoted = names.map(identifier)
   const params = names.map((name) => parameter(row[name] ?? null, columns.get(name)))
   const places = names.map((name, i) =>
-    VECTOR_TYPES.includes(columns.get(name) ?? '') ? `$${i + 1}::vector` : `$${i + 1}`,
+    VECTOR_TYPES.includes(columns.get(name) ?? '') ? `$${i + 1}::vector${cast(columns, name)}` : `$${i + 1}`,
   )
   const updated = quoted.filter((name) => name !== identifier(key))
   const assignments = (updated.length > 0 ? updated : [identifier(key)]).map((name) => `${name} = EXCLUDED.${name}`)
@@ -124,8 +139,8 @@ export async function writeRow(
 export function deleteRows(session: Session, table: string, filter: ValueMap): Promise<number> {
   const params: unknown[] = []
   const where = condition(filter, params)
-  if (where === '') throw new NodeError('config_invalid', '"deleteFilter" must not be empty')
-  return session.count(`DELETE FROM ${table} ${where}`, params)
+  if (where.length === 0) throw new NodeError('config_invalid', '"deleteFilter" must not be empty')
+  return session.count(`DELETE FROM ${table} WHERE ${where.join(' AND ')}`, params)
 }
 
 const vectorText = (vector: readonly unknown[]): string => `[${vector.map(Number).join(',')}]`
