@@ -7,6 +7,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
+COPY bin bin
 COPY scripts scripts
 COPY src src
 RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund

@@ -1,15 +1,14 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { createMemory, type Memory } from './app/memory.ts'
+import { createPlatform, openMetadata } from './app/platform.ts'
+import { SERVICES, type ServiceName } from './app/services.ts'
 import { systemClock, type Clock } from './base/clock.ts'
 import { errorText } from './base/errors.ts'
 import { createIdSource, type IdSource } from './base/ids.ts'
 import { createLogger } from './base/log.ts'
 import { renderMetrics } from './base/metrics.ts'
-import { packageRoot } from './base/package-root.ts'
 import { processMetrics } from './base/process-metrics.ts'
 import { parseAddress } from './config/address.ts'
-import { maskPassword, type Store } from './config/dsn.ts'
 import { ConfigError } from './config/errors.ts'
 import { keyTag } from './config/key-file.ts'
 import type { Config } from './config/load.ts'
@@ -17,26 +16,15 @@ import { bindsLoopback, checkStart } from './config/start-matrix.ts'
 import { printableConfig } from './config/print.ts'
 import { readTls } from './config/tls.ts'
 import { mountConsole } from './console/index.ts'
-import type { Database } from './database/database.ts'
-import { migrate, MigrationError } from './database/migrate.ts'
-import { openDatabase, type DatabaseAddress } from './database/open.ts'
 import { replaceCertificate } from './http/certificate.ts'
 import { createListener } from './http/listener.ts'
 import { measureRequests } from './http/metrics.ts'
-import type { SessionParts } from './mcp/session.ts'
-import { createEmbedder } from './memory/embedder/registry.ts'
 import { memoryMetrics } from './memory/metrics.ts'
 import { mountMemory, mountMetrics } from './memory/routes/index.ts'
-import { LocalSearch } from './memory/search/local.ts'
-import { builtModule, RemoteSearch } from './memory/search/remote.ts'
-import { SearchHost } from './memory/search/host.ts'
-import type { SeamDatabases } from './memory/seams.ts'
-import { MemoryService } from './memory/service.ts'
-import { createCellSource } from './memory/store/cell-source.ts'
+import { answerErrors, mountRest, platformRoutes } from './platform/routes/index.ts'
+import type { ScryptParameters } from './platform/passwords.ts'
+import type { Platform } from './platform/service.ts'
 
-/** Cells that the indexes of a thread hold together, at most; some 2.3 KB each. */
-const LOCAL_CELLS = 200_000
-const WORKER_CELLS = 1_500_000
 const SHUTDOWN_MS = 15_000
 
 export interface App {
@@ -48,14 +36,25 @@ export interface App {
   reloadCertificate(): Promise<void>
 }
 
+interface AppOptions {
+  /** A test may set its time. */
+  clock?: Clock
+  services?: readonly ServiceName[]
+  /** A test may make password hashes cheap. */
+  scrypt?: ScryptParameters
+}
+
 /**
- * Puts the server together: configuration, databases, services, listener; a test may set its time.
+ * Puts the server together: configuration, databases, services, listener.
  * @throws ConfigError when a store is unusable.
  */
-export async function createApp(config: Config, { clock = systemClock }: { clock?: Clock } = {}): Promise<App> {
-  const warnings = checkStart(config)
-  const memory = await createMemory(config, clock)
-  const { service, log, ids } = memory
+export async function createApp(
+  config: Config,
+  { clock = systemClock, services = SERVICES, scrypt }: AppOptions = {},
+): Promise<App> {
+  const warnings = checkStart(config, services.includes('memory'))
+  const opened = await openServices(config, clock, services, scrypt)
+  const { log, ids, memory, platform } = opened
   for (const warning of warnings) log.warn({}, warning)
   const { server } = config
   let tls = await readTls(config, clock.now())
@@ -70,32 +69,38 @@ export async function createApp(config: Config, { clock = systemClock }: { clock
   const multiTenant = server.mode === 'multi-tenant'
   const figures = [
     ...measureRequests(listener),
-    ...memoryMetrics(service.seams, memory.index, clock),
+    ...(memory ? memoryMetrics(memory.service.seams, memory.index, clock) : []),
     ...processMetrics(),
   ]
-  mountMemory(listener, service, { ...access, allowedOrigins, multiTenant })
-  mountMetrics(listener, () => renderMetrics(figures))
-  mountConsole(listener, service, clock, {
-    ...access,
-    configuration: printableConfig(config),
-    get certificate() {
-      return tls?.cert
-    },
-  })
-  if (server.mcp_enable) {
-    const { mountMcp } = await import('./mcp/http.ts')
-    mountMcp(listener, await toolParts(config, memory), { apiKeyId: access.apiKeyId, multiTenant })
+  if (memory) {
+    mountMemory(listener, memory.service, { ...access, allowedOrigins, multiTenant })
+    mountMetrics(listener, () => renderMetrics(figures))
+    mountConsole(listener, memory.service, clock, {
+      ...access,
+      configuration: printableConfig(config),
+      get certificate() {
+        return tls?.cert
+      },
+    })
+    if (server.mcp_enable) {
+      const { mountMcp } = await import('./mcp/http.ts')
+      const { toolParts } = await import('./app/tools.ts')
+      mountMcp(listener, toolParts(config, memory), { apiKeyId: access.apiKeyId, multiTenant })
+    }
+  } else {
+    answerErrors(listener)
   }
+  if (platform) mountPlatform(listener, platform, config)
   return {
     listen: async () => {
       const url = await bind(listener, config)
-      service.start()
+      memory?.service.start()
       log.info({ url, ...(config.apiKey !== undefined && { api_key_tag: keyTag(config.apiKey) }) }, 'listening')
       return url
     },
     close: async () => {
       await within(SHUTDOWN_MS, listener.close())
-      await memory.close()
+      await opened.close()
     },
     reloadCertificate: async () => {
       try {
@@ -109,82 +114,46 @@ export async function createApp(config: Config, { clock = systemClock }: { clock
   }
 }
 
-/**
- * Serves the tools over standard streams, until the input ends, on the stores themselves. Contract: memory.md 12.1.
- * @throws ConfigError when a store is unusable.
- */
-export async function serveTools(
-  config: Config,
-  input: AsyncIterable<Uint8Array>,
-  write: (line: string) => unknown,
-): Promise<void> {
-  const memory = await createMemory(config, systemClock)
-  try {
-    const { Session } = await import('./mcp/session.ts')
-    const { serveLines } = await import('./mcp/stdio.ts')
-    const { apiKey } = config
-    if (apiKey === undefined) memory.log.warn({}, 'no API key: whoever starts this program may read and write')
-    const peer = apiKey === undefined ? { authorized: true } : { authorized: false, apiKeyId: keyTag(apiKey) }
-    memory.service.start()
-    await serveLines(new Session(await toolParts(config, memory), peer), input, write)
-  } finally {
-    await memory.close()
-  }
-}
-
-export interface Memory {
-  service: MemoryService
-  index: SearchHost
+interface Services {
+  memory: Memory | undefined
+  platform: Platform | undefined
   ids: IdSource
   log: ReturnType<typeof createLogger>
   close(): Promise<void>
 }
 
-/** The memory service over the stores of the configuration; its background work is not started. */
-export async function createMemory(config: Config, clock: Clock): Promise<Memory> {
-  const log = createLogger(config.telemetry.log_level, config.telemetry.log_format)
-  const stores = await openStores(config)
-  const ids = createIdSource(clock)
-  const index = createSearch(config, stores.databases)
-  const service = new MemoryService({
-    databases: stores.databases,
-    index,
-    createEmbedder: (model) => createEmbedder(model, embedderSettings(config)),
-    settings: {
-      embedding: { model: config.embedding.model, inlineTimeoutMs: config.embedding.inline_timeout },
-      limits: config.limits,
-      versionRetentionDays: config.storage.version_retention_days,
-      rejectInactiveAgents: config.server.reject_inactive_agents,
-    },
-    clock,
-    ids,
-    log,
+/** The services asked for, over their stores; those in one database share its connections. */
+async function openServices(
+  config: Config,
+  clock: Clock,
+  names: readonly ServiceName[],
+  scrypt: ScryptParameters | undefined,
+): Promise<Services> {
+  const memory = names.includes('memory') ? await createMemory(config, clock) : undefined
+  const { log, ids } = memory ?? {
+    log: createLogger(config.telemetry.log_level, config.telemetry.log_format),
+    ids: createIdSource(clock),
+  }
+  let database = memory?.service.seams.metadata
+  const close = async (): Promise<void> => (memory ?? database)?.close()
+  try {
+    if (!names.includes('platform')) return { memory, platform: undefined, ids, log, close }
+    database ??= await openMetadata(config)
+    return { memory, platform: await createPlatform(config, database, { clock, ids, log, scrypt }), ids, log, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function mountPlatform(listener: FastifyInstance, platform: Platform, { server, platform: settings }: Config): void {
+  const { base_url: baseUrl, session_ttl: sessionTtlMs } = settings
+  const own = baseUrl === undefined ? [] : [new URL(baseUrl).origin]
+  mountRest(listener, platform, platformRoutes(platform, sessionTtlMs), {
+    timeoutMs: server.timeout,
+    allowedOrigins: [...server.allowed_origins, ...own],
+    baseUrl,
   })
-  const close = async (): Promise<void> => {
-    await service.close()
-    await index.close()
-    await stores.close()
-  }
-  return { service, index, ids, log, close }
-}
-
-async function toolParts(config: Config, { service, ids, log }: Memory): Promise<SessionParts> {
-  const { MemoryTools } = await import('./memory/tools/index.ts')
-  return { tools: new MemoryTools(service, ids, config.server.timeout), log, apiKey: config.apiKey }
-}
-
-/** Small workspaces are searched in this thread, large ones in a worker with connections of its own. */
-function createSearch(config: Config, { metadata, vector }: SeamDatabases): SearchHost {
-  const source = createCellSource(metadata, vector)
-  const sourceOptions = {
-    metadata: addressOf(config, config.stores.metadata),
-    vector: addressOf(config, config.stores.vector),
-  }
-  return new SearchHost(
-    source,
-    new LocalSearch(source, LOCAL_CELLS),
-    new RemoteSearch({ sourceModule: builtModule('cell-source'), sourceOptions, maxCells: WORKER_CELLS }),
-  )
 }
 
 async function bind(listener: FastifyInstance, config: Config): Promise<string> {
@@ -203,71 +172,4 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   await Promise.race([work, new Promise((done) => (timer = setTimeout(done, ms)))])
   clearTimeout(timer)
-}
-
-/** The databases of the memory service, each opened and migrated once, however many seams are in it. */
-export async function openStores(config: Config): Promise<{ databases: SeamDatabases; close(): Promise<void> }> {
-  const opened = new Map<string, Promise<Database>>()
-  const open = (seam: string, store: Store<string>): Promise<Database> => {
-    const known = opened.get(store.dsn) ?? openMigrated(config, seam, store)
-    opened.set(store.dsn, known)
-    return known
-  }
-  mkdirSync(config.storage.data_dir, { recursive: true, mode: 0o700 })
-  const { metadata, vector, graph, ledger, content } = config.stores
-  if (content) throw unavailable('content', content.driver)
-  if (vector.driver === 'pgvector') throw unavailable('vector', vector.driver)
-  if (ledger.driver === 'file') throw unavailable('ledger', ledger.driver)
-  return {
-    databases: {
-      metadata: await open('metadata', metadata),
-      vector: await open('vector', vector),
-      graph: graph && (await open('graph', graph)),
-      ledger: await open('ledger', ledger),
-    },
-    close: async () => {
-      for (const database of opened.values()) await (await database).close()
-    },
-  }
-}
-
-const unavailable = (seam: string, driver: string): ConfigError =>
-  new ConfigError(`storage.${seam}_driver`, `storage.${seam}_driver ${driver} is not part of this version`)
-
-/** Where a database store is. */
-export const addressOf = (config: Config, store: Store<string>): DatabaseAddress => ({
-  dialect: store.driver === 'sqlite' ? 'sqlite' : 'postgres',
-  dsn: store.dsn,
-  synchronous: config.storage.sqlite_synchronous,
-})
-
-async function openMigrated(config: Config, seam: string, store: Store<string>): Promise<Database> {
-  const key = `storage.${seam}_dsn`
-  try {
-    const database = openDatabase(addressOf(config, store))
-    await migrate(database, 'memory', join(packageRoot, 'migrations/memory'), systemClock.now())
-    return database
-  } catch (error) {
-    if (error instanceof MigrationError) throw new ConfigError(key, `${maskPassword(store.dsn)}: ${error.message}`)
-    throw new ConfigError(key, `${key} ${maskPassword(store.dsn)} cannot be used: ${maskPassword(errorText(error))}`)
-  }
-}
-
-/** The section `embedding` as the embedders want it. */
-export function embedderSettings({ embedding }: Config): Parameters<typeof createEmbedder>[1] {
-  const { openai, voyage, gemini } = embedding.providers
-  const settings = ({ api_key, base_url }: { api_key?: string | undefined; base_url?: string | undefined }) => ({
-    ...(api_key !== undefined && { apiKey: api_key }),
-    ...(base_url !== undefined && { baseUrl: base_url }),
-  })
-  return {
-    model: embedding.model,
-    ...settings(embedding),
-    providers: { openai: settings(openai), voyage: settings(voyage), gemini: settings(gemini) },
-    timeoutMs: embedding.timeout,
-    batchSize: embedding.batch_size,
-    queryPrefix: embedding.query_prefix,
-    documentPrefix: embedding.document_prefix,
-    ...(embedding.local_dir !== undefined && { localDir: embedding.local_dir }),
-  }
 }

@@ -1,7 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { addressOf, embedderSettings } from '../app.ts'
+import { addressOf } from '../app/database.ts'
+import { embedderSettings } from '../app/memory.ts'
+import { contentAddress } from '../app/stores.ts'
 import { systemClock } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
 import { MemoryNetworkError } from '../client/errors.ts'
@@ -11,6 +13,8 @@ import { maskPassword, type Store } from '../config/dsn.ts'
 import type { Config } from '../config/load.ts'
 import { openDatabase } from '../database/open.ts'
 import { createEmbedder } from '../memory/embedder/registry.ts'
+import { openContent } from '../memory/store/content/open.ts'
+import { missingPgvector } from '../memory/store/vector/pgvector-setup.ts'
 
 /** What `mem doctor` found out about one thing. */
 export interface Finding {
@@ -72,14 +76,17 @@ function distinctStores({ stores }: Config): [name: string, store: Store<string>
 
 async function checkStore(config: Config, store: Store<string>): Promise<Found> {
   const place = `${store.driver} ${maskPassword(store.dsn)}`
-  if (store.driver !== 'sqlite' && store.driver !== 'postgres') {
-    return failed(`${place}: not part of this version`, 'Choose another driver in section storage of mem.yaml.')
-  }
+  if (store.driver === 'file') return checkFiles(store.dsn, place)
+  if (store.driver === 's3') return checkS3(config, place)
   if (store.driver === 'sqlite' && !existsSync(store.dsn)) return ok(`${place}, made at the first start`)
   try {
     const database = openDatabase({ ...addressOf(config, store), readonly: true })
     try {
       await database.ping()
+      const { vector } = config.stores
+      const needsPgvector = vector.driver === 'pgvector' && vector.dsn === store.dsn
+      const problem = needsPgvector ? await missingPgvector(database) : undefined
+      if (problem !== undefined) return failed(place, problem)
     } finally {
       await database.close()
     }
@@ -90,6 +97,27 @@ async function checkStore(config: Config, store: Store<string>): Promise<Found> 
         ? 'Is it a SQLite file that this user may read and write? `mem backup restore` brings a copy back.'
         : 'Is PostgreSQL running there, and does the DSN name user, password and database?'
     return failed(`${place}: ${maskPassword(errorText(error))}`, fix)
+  }
+}
+
+function checkFiles(path: string, place: string): Found {
+  const there = nearest(path)
+  try {
+    accessSync(there, constants.R_OK | constants.W_OK)
+    return ok(there === path ? `${place} can be written` : `${place}, made with the first write`)
+  } catch (error) {
+    return failed(`${place}: ${errorText(error)}`, `Give this user the right to read and write ${there}.`)
+  }
+}
+
+async function checkS3(config: Config, place: string): Promise<Found> {
+  const { content } = config.stores
+  if (!content) throw new Error('S3 keeps content and nothing else')
+  try {
+    await openContent(contentAddress(config, content), systemClock, undefined).ping()
+    return ok(`${place} answers at ${maskPassword(config.s3.endpoint)}`)
+  } catch (error) {
+    return failed(errorText(error), 'Check storage.content_dsn, AWS_ENDPOINT_URL, AWS_REGION and the AWS_ keys.')
   }
 }
 

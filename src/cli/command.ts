@@ -3,7 +3,8 @@ import type { Settings } from './settings.ts'
 
 /** What a program run touches outside itself, so that a test can stand in for it. */
 export interface Io {
-  stdin: AsyncIterable<Uint8Array>
+  /** Destroyed when nobody waits for it any more, so that it doesn't keep the process alive. */
+  stdin: AsyncIterable<Uint8Array> & { destroy?(): unknown }
   stdout: Sink
   stderr: Sink
   env: Readonly<Record<string, string | undefined>>

@@ -27,7 +27,7 @@ export function connectWorkspace(context: Context): { client: MemoryClient; work
 }
 
 /** `fetch` that tells on stderr what was asked, and how it went. */
-function traced({ io, settings }: Context): typeof fetch {
+export function traced({ io, settings }: Context): typeof fetch {
   const tell = (line: string): unknown => io.stderr.write(settings.color ? `\x1b[2m${line}\x1b[22m\n` : `${line}\n`)
   return async (input, init) => {
     tell(`> ${init?.method ?? 'GET'} ${input instanceof Request ? input.url : input.toString()}`)

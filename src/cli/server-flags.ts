@@ -1,3 +1,4 @@
+import { SERVICES } from '../app/services.ts'
 import type { Flags } from './command.ts'
 
 /** The flags of the server verbs, by the names that the configuration knows. Contract: memory.md 11.2. */
@@ -17,7 +18,7 @@ export const SERVE_FLAGS = {
   addr: { value: 'host:port', help: 'Where to listen (127.0.0.1:7777)' },
   mode: { value: 'mode', help: 'single-tenant or multi-tenant' },
   'metadata-driver': { value: 'driver', help: 'Store of records: sqlite, postgres' },
-  'vector-driver': { value: 'driver', help: 'Store of vectors: sqlite, pgvector' },
+  'vector-driver': { value: 'driver', help: 'Store of vectors: sqlite, postgres, pgvector' },
   'graph-driver': { value: 'driver', help: 'Store of Edges: sqlite, postgres, none' },
   'ledger-driver': { value: 'driver', help: 'Store of the ledger: sqlite, postgres, file' },
   'content-driver': { value: 'driver', help: 'Store of bodies: none, sqlite, postgres, file, s3' },
@@ -26,4 +27,5 @@ export const SERVE_FLAGS = {
   'api-key': { value: 'key', help: 'Key that callers must bring' },
   'allow-no-auth': { help: 'Listen without a key even where other machines can reach it' },
   'mcp-enable': { help: 'Serve the tools on /mcp' },
+  services: { value: 'names', list: true, choices: SERVICES, help: `Only these: ${SERVICES.join(', ')} (all)` },
 } as const satisfies Flags

@@ -54,7 +54,7 @@ function resolveDsn(storage: Storage, seam: Seam, driver: string, cwd: string): 
   }
   if (driver === 's3') {
     if (dsn === undefined) throw unusable('is required (s3://bucket/prefix)')
-    if (!/^s3:\/\/[^/]+/.test(dsn)) throw unusable('must be s3://bucket/prefix')
+    if (!/^s3:\/\/[a-z0-9][a-z0-9._-]{2,62}(\/|$)/i.test(dsn)) throw unusable('must be s3://bucket/prefix')
     return dsn
   }
   const path = dsn ?? join(storage.data_dir, defaultFile(seam, driver))

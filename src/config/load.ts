@@ -1,9 +1,11 @@
 import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { resolveStores, type Stores } from './dsn.ts'
 import { ConfigError } from './errors.ts'
 import { findFile, isMap, readConfigFile } from './file.ts'
 import { readKeyFile } from './key-file.ts'
 import { parseValues } from './parse.ts'
+import { readS3, requireS3, type S3Config } from './s3.ts'
 import type { Values } from './schema.ts'
 import { fromEnvironment, fromFlags, type Given } from './sources.ts'
 
@@ -23,12 +25,15 @@ type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : 
 
 /** All that mem.yaml, the environment and the flags say: `config.server.addr`, ... Frozen; durations in ms. */
 export type Config = Frozen<
-  Omit<Values, 'embedding'> & {
+  Omit<Values, 'embedding' | 'platform'> & {
     /** `api_key` and `base_url` are the server model's; `providers` are those of workspaces' own models. */
     embedding: Values['embedding'] & { providers: Providers }
+    platform: Values['platform'] & { key_file: string }
     /** The key callers must bring, from `server.api_key` or the key file; undefined when there is none. */
     apiKey: string | undefined
     stores: Stores
+    /** Of the content driver s3. */
+    s3: S3Config
     /** The file that was read. */
     file: string | undefined
   }
@@ -51,11 +56,16 @@ export function loadConfig({ flags = {}, env, cwd = process.cwd() }: Sources): C
   const given = [...fromEnvironment(env), ...fromFlags(flags)]
   const tree = expandAll(overlay(file === undefined ? {} : readConfigFile(file), given), home)
   const values = parseValues(tree, (key) => given.findLast((each) => each.key === key)?.from ?? file ?? 'default')
+  const stores = resolveStores(values.storage, cwd)
+  const s3 = readS3(env)
+  if (stores.content?.driver === 's3') requireS3(s3)
   return freeze({
     ...values,
     embedding: withProviders(values.embedding, env),
+    platform: withKeyFile(values, cwd),
     apiKey: chooseKey(values.server),
-    stores: resolveStores(values.storage, cwd),
+    stores,
+    s3,
     file,
   })
 }
@@ -82,13 +92,25 @@ const expandAll = (map: Record<string, unknown>, home: string): Record<string, u
   )
 
 function chooseKey({ api_key, api_key_file }: Values['server']): string | undefined {
-  if (api_key_file === undefined) return api_key
-  if (api_key === undefined) return readKeyFile(api_key_file)
+  if (api_key !== undefined && api_key_file !== undefined) {
+    throw new ConfigError(
+      'server.api_key',
+      'server.api_key (also as MEM_API_KEY or --api-key) and server.api_key_file are both set; keep one',
+    )
+  }
+  const [from, key] =
+    api_key_file === undefined ? ['server.api_key', api_key] : ['server.api_key_file', readKeyFile(api_key_file)]
+  if (key === undefined || !/\s/.test(key)) return key
   throw new ConfigError(
-    'server.api_key',
-    'server.api_key (also as MEM_API_KEY or --api-key) and server.api_key_file are both set; keep one',
+    from,
+    `${from} holds a key with white space, which no header can carry; take one without, as of: openssl rand -hex 32`,
   )
 }
+
+const withKeyFile = ({ platform, storage }: Values, cwd: string): Config['platform'] => ({
+  ...platform,
+  key_file: resolve(cwd, platform.key_file ?? join(storage.data_dir, 'platform.key')),
+})
 
 /** The variables stand over the file, also for the server model; a workspace's model has only them. */
 function withProviders(embedding: Values['embedding'], env: Sources['env']): Config['embedding'] {

@@ -11,7 +11,7 @@ const HIDDEN = '***'
 
 /**
  * What `print-config` shows, by section: mem.yaml's keys with secrets and passwords as `***` and durations as one
- * writes them; `embedding.providers` tells which providers' variables are set. Contract: memory.md 10.
+ * writes them; `embedding.providers` and `storage.s3` tell what the environment says. Contract: memory.md 10.
  */
 export function printableConfig(config: Config): Record<string, Record<string, unknown>> {
   const shown = Object.fromEntries(
@@ -27,8 +27,20 @@ export function printableConfig(config: Config): Record<string, Record<string, u
       ...(base_url === undefined ? {} : { base_url: maskPassword(base_url) }),
     },
   ])
-  return { ...shown, embedding: { ...shown['embedding'], providers: Object.fromEntries(providers) } }
+  return {
+    ...shown,
+    storage: { ...shown['storage'], ...(config.stores.content?.driver === 's3' && { s3: printableS3(config.s3) }) },
+    embedding: { ...shown['embedding'], providers: Object.fromEntries(providers) },
+  }
 }
+
+const printableS3 = ({ endpoint, region, accessKeyId, secretAccessKey, sessionToken }: Config['s3']) => ({
+  endpoint: maskPassword(endpoint),
+  region,
+  ...(accessKeyId !== undefined && { access_key_id: HIDDEN }),
+  ...(secretAccessKey !== undefined && { secret_access_key: HIDDEN }),
+  ...(sessionToken !== undefined && { session_token: HIDDEN }),
+})
 
 function printableSection(section: z.core.$ZodType, values: unknown): Record<string, unknown> {
   if (!isMap(values)) return {}

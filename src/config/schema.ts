@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { parseAddress } from './address.ts'
-import { count, duration, secret, text, toggle } from './values.ts'
+import { isLoopback, parseAddress } from './address.ts'
+import { count, duration, lifetime, secret, text, toggle } from './values.ts'
 
 const address = z.string().refine((value) => parseAddress(value) !== undefined, {
   error: 'must be host:port, [ipv6]:port or :port',
@@ -96,6 +96,30 @@ const runbook = z.strictObject({
   code: z.strictObject({ image: text().optional(), namespace: text().optional() }).prefault({}),
 })
 
+/** Contract: git-host.md 2.7. */
+const platform = z
+  .strictObject({
+    base_url: z.url({ protocol: /^https?$/, error: 'must be an https URL' }).optional(),
+    /** Else platform.key in the data directory. */
+    key_file: text().optional(),
+    session_ttl: lifetime('720h'),
+    auto_migrate: toggle(true),
+    allow_insecure_loopback: toggle(),
+  })
+  .superRefine(({ base_url = '', allow_insecure_loopback }, context) => {
+    if (!URL.canParse(base_url)) return // said already, or not given
+    const message = publicUrlFault(new URL(base_url), allow_insecure_loopback)
+    if (message !== undefined) context.addIssue({ code: 'custom', path: ['base_url'], input: base_url, message })
+  })
+
+function publicUrlFault(url: URL, allowsLoopback: boolean): string | undefined {
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    return 'must have no user, query or fragment'
+  if (url.protocol === 'https:' || (allowsLoopback && isLoopback(url.hostname.replace(/^\[|\]$/g, ''))))
+    return undefined
+  return 'must be an https URL; platform.allow_insecure_loopback accepts http on this machine'
+}
+
 /** All of mem.yaml, by section. Contract: memory.md 10. */
 export const schema = z.strictObject({
   server: server.prefault({}),
@@ -104,6 +128,7 @@ export const schema = z.strictObject({
   telemetry: telemetry.prefault({}),
   limits: limits.prefault({}),
   runbook: runbook.prefault({}),
+  platform: platform.prefault({}),
 })
 
 /** The values of mem.yaml after defaults, file, environment and flags; durations in ms, `~/` expanded. */

@@ -31,6 +31,8 @@ const VARIABLES: Readonly<Record<string, readonly [Key, (value: string) => unkno
   ),
   MEM_EMBEDDING_MODEL: ['embedding.model', text],
   MEM_MODEL_DIR: ['embedding.local_dir', text],
+  BASE_URL: ['platform.base_url', text],
+  MEM_ALLOW_INSECURE_LOOPBACK: ['platform.allow_insecure_loopback', toggle],
   MEM_RUNBOOK_CONCURRENCY: ['runbook.concurrency', number],
   MEM_RUNBOOK_TIMEOUT: ['runbook.timeout', text],
   MEM_RUNBOOK_STATE_DIR: ['runbook.state_dir', text],

@@ -3,10 +3,11 @@ import { ConfigError } from './errors.ts'
 import type { Config } from './load.ts'
 import { checkTls } from './tls.ts'
 
-/** Decides whether a listener may start; gives the warnings to log. Contract: memory.md 10.
+/** Decides whether a listener may start; gives the warnings to log. `keyed` where it serves what the API key guards.
+ *  Contract: memory.md 10.
  *  @throws ConfigError when it has no key on an address that others reach, or TLS without a usable certificate. */
-export function checkStart(config: Config): string[] {
-  return [...checkKey(config), ...checkTls(config.server.tls, bindsLoopback(config))]
+export function checkStart(config: Config, keyed = true): string[] {
+  return [...(keyed ? checkKey(config) : []), ...checkTls(config.server.tls, bindsLoopback(config))]
 }
 
 export const bindsLoopback = ({ server }: Config): boolean => isLoopback(parseAddress(server.addr)?.host ?? '')

@@ -2,6 +2,7 @@ import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sha256 } from '../base/hash.ts'
 import type { Database, Queryable } from './database.ts'
+import { optional } from './rows.ts'
 
 /** The schema cannot be brought to this program's version; the message says what to do. */
 export class MigrationError extends Error {}
@@ -13,10 +14,13 @@ interface Migration {
   checksum: string
 }
 
-const TABLE = `
-CREATE TABLE IF NOT EXISTS schema_migrations (
+/** The table that tells which migrations are applied. */
+type Table = 'schema_migrations' | 'platform_schema_migrations'
+
+const createTable = (table: Table): string => `
+CREATE TABLE IF NOT EXISTS ${table} (
   service TEXT NOT NULL,
-  version INTEGER NOT NULL,
+  version BIGINT NOT NULL,
   name TEXT NOT NULL,
   checksum TEXT NOT NULL,
   applied_at BIGINT NOT NULL,
@@ -28,34 +32,101 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
  * process waits for. Released files never change: their checksums are compared at every start.
  * @throws MigrationError when a file changed or the schema is newer than this program. Contract: memory.md 9.2.
  */
-export async function migrate(db: Database, service: string, folder: string, now: number): Promise<void> {
+export async function migrate(
+  db: Database,
+  service: string,
+  folder: string,
+  now: number,
+  table: Table = 'schema_migrations',
+): Promise<void> {
   const known = await readMigrations(join(folder, db.dialect))
-  if (await isCurrent(db, service, known)) return
+  const before = await readExisting(db, service, table)
+  if (before) refuseForeign(service, before, known)
+  if (before?.size === known.length) return // the usual start: nothing needs to be locked or written
   await db.transaction(async (tx) => {
     await lock(tx)
-    await tx.run(TABLE)
+    await tx.run(createTable(table))
   })
   for (const migration of known) {
     await db.transaction(async (tx) => {
       await lock(tx)
-      const applied = await readApplied(tx, service)
+      const applied = await readApplied(tx, service, table)
       refuseForeign(service, applied, known)
-      if (!applied.has(migration.version)) await apply(tx, service, migration, now)
+      if (!applied.has(migration.version)) await apply(tx, service, migration, now, table)
     })
   }
 }
 
-/** The usual start: everything is applied, and nothing needs to be locked or written. */
-async function isCurrent(db: Database, service: string, known: readonly Migration[]): Promise<boolean> {
-  const table = await db.get(
-    db.dialect === 'sqlite'
-      ? `SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations'`
-      : `SELECT 1 FROM pg_catalog.pg_tables WHERE tablename = 'schema_migrations' AND schemaname = current_schema()`,
-  )
-  if (!table) return false
-  const applied = await readApplied(db, service)
+export interface MigrationState {
+  version: number
+  name: string
+  /** Epoch ms; absent while it is not applied. */
+  appliedAt?: number
+}
+
+/**
+ * The migrations of this program, the oldest first, and which are applied.
+ * @throws MigrationError as `migrate`
+ */
+export async function readMigrationStates(
+  db: Database,
+  service: string,
+  folder: string,
+  table: Table,
+): Promise<MigrationState[]> {
+  const known = await readMigrations(join(folder, db.dialect))
+  const applied = (await readExisting(db, service, table)) ?? new Map<number, Applied>()
   refuseForeign(service, applied, known)
-  return applied.size === known.length
+  return known.map(({ version, name }) => ({
+    version,
+    name,
+    ...optional('appliedAt', applied.get(version)?.applied_at),
+  }))
+}
+
+/**
+ * Reverts every applied migration newer than `to`, the latest first, by its `.down.sql`, each in one transaction.
+ * Gives the versions reverted.
+ * @throws MigrationError as `migrate`, and where one has no way down
+ */
+export async function revertMigrations(
+  db: Database,
+  service: string,
+  folder: string,
+  table: Table,
+  to: number,
+): Promise<number[]> {
+  const known = await readMigrations(join(folder, db.dialect))
+  const newer = known.filter(({ version }) => version > to).toReversed()
+  const reverted: number[] = []
+  if (!(await readExisting(db, service, table))) return reverted
+  for (const { version, name } of newer) {
+    const sql = await readFile(join(folder, db.dialect, `${version}_${name}.down.sql`), 'utf8').catch(() => {
+      throw new MigrationError(`migration ${version} (${name}) of ${service} has no way down`)
+    })
+    const wasApplied = await db.transaction(async (tx) => {
+      await lock(tx)
+      const applied = await readApplied(tx, service, table)
+      refuseForeign(service, applied, known)
+      if (!applied.has(version)) return false
+      await runStatements(tx, sql)
+      await tx.run(`DELETE FROM ${table} WHERE service = $1 AND version = $2`, [service, version])
+      return true
+    })
+    if (wasApplied) reverted.push(version)
+  }
+  return reverted
+}
+
+/** What is applied; undefined before the first migration ever. */
+async function readExisting(db: Database, service: string, table: Table): Promise<Map<number, Applied> | undefined> {
+  const found = await db.get(
+    db.dialect === 'sqlite'
+      ? `SELECT 1 FROM sqlite_master WHERE name = $1`
+      : `SELECT 1 FROM pg_catalog.pg_tables WHERE tablename = $1 AND schemaname = current_schema()`,
+    [table],
+  )
+  return found ? readApplied(db, service, table) : undefined
 }
 
 /** `pg_advisory_xact_lock` of the ASCII letters "mem"; SQLite's BEGIN IMMEDIATE is a lock already. */
@@ -74,19 +145,21 @@ async function readMigrations(folder: string): Promise<Migration[]> {
   )
 }
 
-async function readApplied(db: Queryable, service: string): Promise<Map<number, { name: string; checksum: string }>> {
-  const rows = await db.all<{ version: number; name: string; checksum: string }>(
-    'SELECT version, name, checksum FROM schema_migrations WHERE service = $1',
-    [service],
-  )
+interface Applied {
+  version: number
+  name: string
+  checksum: string
+  applied_at: number
+}
+
+async function readApplied(db: Queryable, service: string, table: Table): Promise<Map<number, Applied>> {
+  const rows = await db.all<Applied>(`SELECT version, name, checksum, applied_at FROM ${table} WHERE service = $1`, [
+    service,
+  ])
   return new Map(rows.map((row) => [row.version, row]))
 }
 
-function refuseForeign(
-  service: string,
-  applied: ReadonlyMap<number, { name: string; checksum: string }>,
-  known: readonly Migration[],
-): void {
+function refuseForeign(service: string, applied: ReadonlyMap<number, Applied>, known: readonly Migration[]): void {
   const byVersion = new Map(known.map((migration) => [migration.version, migration]))
   for (const [version, { name, checksum }] of applied) {
     const migration = byVersion.get(version)
@@ -103,10 +176,17 @@ function refuseForeign(
   }
 }
 
-async function apply(tx: Queryable, service: string, migration: Migration, now: number): Promise<void> {
-  for (const statement of migration.sql.split(/;\s*$/m)) if (statement.trim()) await tx.run(statement)
-  await tx.run(
-    'INSERT INTO schema_migrations (service, version, name, checksum, applied_at) VALUES ($1, $2, $3, $4, $5)',
-    [service, migration.version, migration.name, migration.checksum, now],
-  )
+async function apply(tx: Queryable, service: string, migration: Migration, now: number, table: Table): Promise<void> {
+  await runStatements(tx, migration.sql)
+  await tx.run(`INSERT INTO ${table} (service, version, name, checksum, applied_at) VALUES ($1, $2, $3, $4, $5)`, [
+    service,
+    migration.version,
+    migration.name,
+    migration.checksum,
+    now,
+  ])
+}
+
+async function runStatements(tx: Queryable, sql: string): Promise<void> {
+  for (const statement of sql.split(/;\s*$/m)) if (statement.trim()) await tx.run(statement)
 }

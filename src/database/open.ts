@@ -9,9 +9,11 @@ export interface DatabaseAddress {
   /** SQLite only. */
   synchronous: 'full' | 'normal'
   readonly?: boolean
+  /** PostgreSQL only: one connection, for statements of any length. */
+  alone?: boolean
 }
 
 export const openDatabase = (address: DatabaseAddress): Database =>
   address.dialect === 'sqlite'
     ? openSqlite({ path: address.dsn, synchronous: address.synchronous, readonly: address.readonly ?? false })
-    : openPostgres({ url: address.dsn })
+    : openPostgres({ url: address.dsn, alone: address.alone ?? false })

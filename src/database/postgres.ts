@@ -4,8 +4,8 @@ import type { Database, Param, Queryable } from './database.ts'
 
 export interface PostgresOptions {
   url: string
-  /** Connections at most. */
-  poolSize?: number
+  /** One connection, whose statements may take as long as they need: to build indexes with. */
+  alone?: boolean
 }
 
 /** To connect, and to wait for a free connection: as long as a request may run. */
@@ -78,10 +78,10 @@ class PostgresDatabase implements Database {
     this.location = `postgres://${url.host}${url.pathname}${url.search}`
     this.#pool = new pg.Pool({
       connectionString: options.url,
-      max: options.poolSize ?? 10,
+      max: options.alone ? 1 : 10,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       idleTimeoutMillis: 30_000,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
+      statement_timeout: options.alone ? 0 : STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
       application_name: 'mem',
       types,

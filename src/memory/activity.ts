@@ -42,9 +42,10 @@ export async function recentEntries(
 
 /**
  * Follows the ledgers of all workspaces from the first call on: each call gives what was not given before, oldest first,
- * and of a burst the newest. A look at the last entries finds also one that another process committed late.
+ * and of a burst the newest. A ledger in a file gives nothing. A look at the last entries finds also one that another process committed late.
  */
-export function followEntries(ledger: Database): () => Promise<LedgerEntry[]> {
+export function followEntries(ledger: Database | undefined): () => Promise<LedgerEntry[]> {
+  if (!ledger) return () => Promise.resolve([])
   let seen: Set<string> | undefined
   return async () => {
     const rows = await listLatest(ledger, END, FOLLOWED)

@@ -4,12 +4,15 @@ import type { CellPlan } from './chunker/cell-plan.ts'
 import { isChunker, parseChunkerConfig, split, type ChunkerConfig, type ChunkerName } from './chunker/index.ts'
 import type { Embedder } from './embedder/types.ts'
 import type { Embedded } from './embedding.ts'
-import { invalidInput } from './errors.ts'
+import { invalidInput, MemoryError } from './errors.ts'
 import type { Workspace } from './model.ts'
-import type { Mutation } from './mutation.ts'
+import { IdempotentReplay, type Mutation } from './mutation.ts'
 import type { Seams } from './seams.ts'
-import { insertCells, insertVectors, type CellRow } from './store/cells.ts'
+import { insertCells, type CellRow } from './store/cells.ts'
+import type { VersionKey } from './store/content/store.ts'
+import type { VersionBody } from './store/content/version-object.ts'
 import { insertJobs } from './store/jobs.ts'
+import type { VersionRow } from './store/versions.ts'
 
 /** How long the queue leaves Cells to the write that made them, when vectors live in another database. */
 const HANDOVER_MS = 30_000
@@ -41,6 +44,33 @@ export const planNew = (chunking: Chunking, content: string): CellPlan => ({
   removed: [],
 })
 
+/**
+ * Runs the commit of a version whose body is stored before it, where bodies have a store of their own. A commit that is
+ * refused takes the body back; after any other failure the version may be there, and the sweeper will know. Contract:
+ * memory.md 9.3.
+ * @throws internal_error 500 (content_unavailable), and what the commit throws.
+ */
+export async function storingBody<T>(
+  { bodies }: Seams,
+  version: VersionKey,
+  body: VersionBody,
+  signal: AbortSignal,
+  commit: () => Promise<T>,
+): Promise<T> {
+  if (!bodies.areApart) return commit()
+  await bodies.put(version, body, signal)
+  try {
+    return await commit()
+  } catch (error) {
+    if (error instanceof MemoryError || error instanceof IdempotentReplay) await bodies.discard(version)
+    throw error
+  }
+}
+
+/** What the row of a version keeps of its body. */
+export const bodyColumns = ({ bodies }: Seams, content: string): Pick<VersionRow, 'content' | 'content_bytes'> =>
+  bodies.areApart ? { content: null, content_bytes: Buffer.byteLength(content) } : { content, content_bytes: null }
+
 /** New Cells as stored: rows, the vectors that are there, and whether each has one. */
 export interface StoredCells {
   /** cell_no and vector of Cells whose vectors go to another database after the commit. */
@@ -68,7 +98,8 @@ export async function storeCells(
       workspace_id: owner.workspaceId,
       memory_id: owner.memoryId,
       seq,
-      text,
+      text: seams.bodies.areApart ? null : text,
+      text_bytes: seams.bodies.areApart ? Buffer.byteLength(text) : null,
       text_md5,
       agent_id: owner.agentId,
       metadata_json: null,
@@ -80,7 +111,7 @@ export async function storeCells(
   const cellNos = await insertCells(tx, cells)
   const stored = cells.map((cell) => ({ cellNo: cellNos.get(cell.cell_id) ?? 0, vector: cell.vector }))
   const ready = stored.flatMap(({ cellNo, vector }) => (vector ? [{ cellNo, vector }] : []))
-  if (inPlace) await insertVectors(tx, embedder.model, ready)
+  if (inPlace) await seams.vectors.insert(tx, owner.workspaceId, embedder.model, ready)
   const waiting = inPlace ? stored.filter(({ vector }) => !vector) : stored
   await insertJobs(
     tx,

@@ -4,7 +4,7 @@ import { KeyedMutex } from '../base/keyed-mutex.ts'
 import type { Caller } from './caller.ts'
 import { planCells, type CellPlan } from './chunker/cell-plan.ts'
 import { rechunk } from './chunker/edit.ts'
-import { chunkingOf, storeCells } from './content.ts'
+import { bodyColumns, chunkingOf, storeCells, storingBody } from './content.ts'
 import type { EmbedQueue } from './embed-queue.ts'
 import type { Embedding } from './embedding.ts'
 import { MemoryError, notFound } from './errors.ts'
@@ -13,7 +13,8 @@ import { elapsedMs, type Mutation, type Mutations } from './mutation.ts'
 import { applyPatch, refuseLonger } from './patch.ts'
 import type { AppendRequest, PatchRequest, UpdateRequest } from './requests.ts'
 import type { Seams } from './seams.ts'
-import { deleteCells, findCells, moveCells, type CellRow } from './store/cells.ts'
+import { deleteCells, findCells, hasTexts, moveCells, type CellRow } from './store/cells.ts'
+import type { Cell } from './store/content/bodies.ts'
 import { deleteJobs } from './store/jobs.ts'
 import { advanceHead, findMemory, type MemoryRow, type Tags } from './store/memories.ts'
 import { stringsFromJson } from './store/rows.ts'
@@ -50,7 +51,7 @@ interface Head {
   row: MemoryRow
   content: string
   versionNo: number
-  cells: CellRow[]
+  cells: Cell[]
 }
 
 /** The version that an edit puts over it. */
@@ -154,15 +155,17 @@ export class Edits {
   }
 
   async #read(workspaceId: string, memoryId: string, expected: string | undefined): Promise<Head> {
-    return this.#seams.metadata.snapshot(async (view) => {
+    const found = await this.#seams.metadata.snapshot(async (view) => {
       const row = await findMemory(view, workspaceId, memoryId)
       if (!row) throw notFound('memory', memoryId)
       if (expected !== undefined && expected !== row.head_watermark) throw casConflict(expected, row.head_watermark)
       const version = await findVersion(view, memoryId, row.head_watermark)
       if (!version) throw new Error(`the body of ${memoryId} at ${row.head_watermark} is missing`)
-      const cells = await findCells(view, memoryId)
-      return { row, content: version.content, versionNo: version.version_no, cells }
+      return { row, version, cells: await findCells(view, memoryId) }
     })
+    const body = await this.#seams.bodies.head(workspaceId, found.version, found.cells)
+    if (!body) throw notFound('memory', memoryId)
+    return { row: found.row, versionNo: found.version.version_no, ...body }
   }
 
   async #write<Counters extends object>(
@@ -181,46 +184,49 @@ export class Edits {
     const watermark = this.#ids('wmk_')
     const contentMd5 = md5(edit.content)
 
-    return this.#mutations.run(caller, workspace.id, async (mutation) => {
-      const { tx, now } = mutation
-      const owner = { workspaceId: workspace.id, memoryId: row.memory_id, agentId: caller.agentId }
-      const kept = await this.#keep(mutation, head, plan)
-      const stored = await storeCells(mutation, this.#seams, this.#ids, owner, plan.added, embedder, embedded)
-      const isReady = stored.complete && kept.every((cell) => cell.embedding_model === embedder.model)
-      const next: MemoryRow = {
-        ...row,
-        content_md5: contentMd5,
-        head_watermark: watermark,
-        last_modified_by_agent_id: caller.agentId,
-        cell_count: texts.length,
-        embedded_model: isReady && texts.length > 0 ? embedder.model : null,
-        change_seq: mutation.changeSeq(),
-        updated_at: now,
-      }
-      if (!(await advanceHead(tx, row.head_watermark, next))) {
-        const moved = await findMemory(tx, workspace.id, row.memory_id)
-        throw moved ? casConflict(row.head_watermark, moved.head_watermark) : notFound('memory', row.memory_id)
-      }
-      await this.#replaceVersion(mutation, head, next, edit)
-      const counters = edit.counters(plan)
-      const ledgerId = mutation.record(edit.op, {
-        target: row.memory_id,
-        before: row.head_watermark,
-        after: watermark,
-        metadata: { ...counters, cells_skipped: plan.kept.length },
+    const commit = (): Promise<EditAnswer & Counters> =>
+      this.#mutations.run(caller, workspace.id, async (mutation) => {
+        const { tx, now } = mutation
+        const owner = { workspaceId: workspace.id, memoryId: row.memory_id, agentId: caller.agentId }
+        const kept = await this.#keep(mutation, head, plan)
+        const stored = await storeCells(mutation, this.#seams, this.#ids, owner, plan.added, embedder, embedded)
+        const isReady = stored.complete && kept.every((cell) => cell.embedding_model === embedder.model)
+        const next: MemoryRow = {
+          ...row,
+          content_md5: contentMd5,
+          head_watermark: watermark,
+          last_modified_by_agent_id: caller.agentId,
+          cell_count: texts.length,
+          embedded_model: isReady && texts.length > 0 ? embedder.model : null,
+          change_seq: mutation.changeSeq(),
+          updated_at: now,
+        }
+        if (!(await advanceHead(tx, row.head_watermark, next))) {
+          const moved = await findMemory(tx, workspace.id, row.memory_id)
+          throw moved ? casConflict(row.head_watermark, moved.head_watermark) : notFound('memory', row.memory_id)
+        }
+        await this.#replaceVersion(mutation, head, next, edit)
+        const counters = edit.counters(plan)
+        const ledgerId = mutation.record(edit.op, {
+          target: row.memory_id,
+          before: row.head_watermark,
+          after: watermark,
+          metadata: { ...counters, cells_skipped: plan.kept.length },
+        })
+        mutation.afterCommit(() => this.#queue.takeOver(workspace.id, embedder.model, stored.pending))
+        return {
+          memory_id: row.memory_id,
+          watermark,
+          content_md5: contentMd5,
+          ...counters,
+          cells_skipped: plan.kept.length,
+          last_modified_by_agent_id: caller.agentId,
+          ledger_id: ledgerId,
+          latency_ms: elapsedMs(caller),
+        }
       })
-      mutation.afterCommit(() => this.#queue.takeOver(workspace.id, embedder.model, stored.pending))
-      return {
-        memory_id: row.memory_id,
-        watermark,
-        content_md5: contentMd5,
-        ...counters,
-        cells_skipped: plan.kept.length,
-        last_modified_by_agent_id: caller.agentId,
-        ledger_id: ledgerId,
-        latency_ms: elapsedMs(caller),
-      }
-    })
+    const version = { workspaceId: workspace.id, memoryId: row.memory_id, watermark }
+    return storingBody(this.#seams, version, { content: edit.content, cells: texts }, caller.signal, commit)
   }
 
   /** Moves the Cells that stay, removes the others, and gives those that stay. */
@@ -238,6 +244,10 @@ export class Edits {
       await deleteJobs(tx, removed)
       await this.#seams.deleteVectors(tx, removed)
     }
+    // `migrate content --prune` may have taken texts since they were read; without a content store they must stay here.
+    if (!this.#seams.bodies.areApart && !(await hasTexts(tx, head.row.memory_id))) {
+      throw new Error(`the Cells of ${head.row.memory_id} moved to a content store, and none is configured`)
+    }
     return rowsOf(plan.kept.map(({ cellId }) => cellId))
   }
 
@@ -254,7 +264,7 @@ export class Edits {
       agent_id: next.last_modified_by_agent_id,
       content_md5_before: head.row.content_md5,
       content_md5_after: next.content_md5,
-      content: edit.content,
+      ...bodyColumns(this.#seams, edit.content),
       created_at: now,
     })
     if (edit.tags === undefined) return

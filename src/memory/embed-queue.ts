@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
 import type { IdSource } from '../base/ids.ts'
+import { rootSpan } from '../base/trace.ts'
 import type { AutoLink } from './auto-link.ts'
 import type { Caller } from './caller.ts'
 import type { Embedder } from './embedder/types.ts'
@@ -9,14 +11,17 @@ import { SYSTEM_AGENT } from './model.ts'
 import type { Mutation, Mutations } from './mutation.ts'
 import type { Logger } from './ports.ts'
 import type { Seams } from './seams.ts'
-import { countUnembedded, findCells, findCellsByNo, findVectors, insertVectors, markEmbedded } from './store/cells.ts'
+import { countUnembedded, findCells, findCellsByNo, findUnmarked, markEmbedded } from './store/cells.ts'
 import { deleteJobs, extendLeases, leaseJobs, nextJobAt, rescheduleJobs, type EmbedJob } from './store/jobs.ts'
 import { findMemory, setEmbedded, takeAutoLink } from './store/memories.ts'
+import type { CellVector } from './store/vector/vector-store.ts'
 import { findWorkspace } from './store/workspaces.ts'
 
 const BATCH = 64
 /** A process that dies loses its jobs to the next one after this; one that lives renews its leases three times as often. */
 const LEASE_MS = 10_000
+/** How long the end of the program waits for them. */
+const ARRIVE_MS = 5000
 /** Jobs that another process wrote are met at least this often. */
 const POLL_MS = 15_000
 const FAILURES_TOLD = 3
@@ -33,11 +38,6 @@ interface QueueParts {
   clock: Clock
   ids: IdSource
   log: Logger
-}
-
-interface CellVector {
-  cellNo: number
-  vector: Float32Array
 }
 
 /**
@@ -66,14 +66,20 @@ export class EmbedQueue {
   /** Vectors that a write has, but that belong in another database: puts them there and marks their Cells. */
   takeOver(workspaceId: string, model: string, vectors: readonly CellVector[]): void {
     if (vectors.length > 0 && !this.#abort.signal.aborted) {
-      const handover = this.complete(workspaceId, model, vectors).catch(this.#logFailure)
+      const handover = this.#completeDue(workspaceId, model, vectors).catch(this.#logFailure)
       this.#handovers.add(handover)
       void handover.finally(() => this.#handovers.delete(handover))
     }
     this.wake()
   }
 
+  /** Vectors on their way to another database arrive, or are left to the next process, which takes them up later. */
   async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    const late = new AbortController()
+    const arrived = Promise.all(this.#handovers)
+    await Promise.race([arrived, sleep(ARRIVE_MS, undefined, { signal: late.signal }).catch(() => undefined)])
+    late.abort()
     this.#abort.abort()
     clearTimeout(this.#timer)
     await this.#running
@@ -111,18 +117,25 @@ export class EmbedQueue {
     if (((await nextJobAt(seams.metadata)) ?? Infinity) > now) return false
     const jobs = await seams.metadata.transaction((tx) => leaseJobs(tx, now, now + LEASE_MS, BATCH))
     if (jobs.length === 0) return false
-    const cells = await findCellsByNo(
+    const rows = await findCellsByNo(
       seams.metadata,
       jobs.map((job) => job.cell_no),
     )
-    const gone = jobs.filter((job) => !cells.has(job.cell_no)).map((job) => job.cell_no)
+    const cells = await seams.bodies.texts([...rows.values()], 'skip')
+    const texts = new Map(cells.map((cell) => [cell.cell_no, cell.text]))
+    const gone = jobs.filter((job) => !rows.has(job.cell_no)).map((job) => job.cell_no)
     if (gone.length > 0) await seams.metadata.transaction((tx) => deleteJobs(tx, gone))
     const waiting = jobs.flatMap((job) => {
-      const cell = cells.get(job.cell_no)
-      return cell ? [{ job, text: cell.text }] : []
+      const text = texts.get(job.cell_no)
+      return text === undefined ? [] : [{ job, text }]
     })
+    const lost = jobs.filter((job) => rows.has(job.cell_no) && !texts.has(job.cell_no))
+    if (lost.length > 0) await this.#fail(lost, 'the text of the Cell is lost in the content store')
+    if (waiting.length === 0) return true
     const endRenewal = this.#renewLeases(jobs)
-    await this.#embed(waiting).finally(endRenewal)
+    await rootSpan('embed_queue.jobs', { 'mem.embed_queue.jobs': waiting.length }, () => this.#embed(waiting)).finally(
+      endRenewal,
+    )
     return true
   }
 
@@ -169,16 +182,23 @@ export class EmbedQueue {
         const vector = vectors.get(texts.get(cellNo) ?? '')
         return vector ? [{ cellNo, vector }] : []
       })
-      await this.complete(workspaceId, model, cellVectors)
+      await this.#completeDue(workspaceId, model, cellVectors)
     }
   }
 
+  /** `complete` of what is still to be done: a Cell whose job is gone got a vector of another model, or was removed. */
+  #completeDue(workspaceId: string, model: string, vectors: readonly CellVector[]): Promise<void> {
+    return this.complete(workspaceId, model, vectors, true)
+  }
+
   /** Stores vectors of the model, flips `recall_ready` of Memories that lack none any more, and links those due for it. */
-  async complete(workspaceId: string, model: string, vectors: readonly CellVector[]): Promise<void> {
+  async complete(workspaceId: string, model: string, vectors: readonly CellVector[], onlyDue = false): Promise<void> {
     const { seams, mutations, embedding } = this.#parts
-    if (!seams.vectorShared) await seams.vector.transaction((tx) => insertVectors(tx, model, vectors))
+    if (!seams.vectorShared) {
+      await seams.vector.transaction((tx) => seams.vectors.insert(tx, workspaceId, model, vectors))
+    }
     const ready = await mutations.run(this.#system(), workspaceId, (mutation) =>
-      markVectors(mutation, seams, model, vectors),
+      markVectors(mutation, seams, workspaceId, model, vectors, onlyDue),
     )
     for (const memoryId of ready) await this.#link(workspaceId, embedding.embedder(model), memoryId)
   }
@@ -190,7 +210,7 @@ export class EmbedQueue {
     const workspace = await findWorkspace(seams.metadata, workspaceId)
     if (memory?.auto_link_due !== 1 || !workspace || !autoLink.applies(workspace)) return
     const cells = await findCells(seams.metadata, memoryId)
-    const vectors = await findVectors(
+    const vectors = await seams.vectors.find(
       seams.vector,
       embedder.model,
       cells.map((cell) => cell.cell_no),
@@ -262,26 +282,20 @@ export class EmbedQueue {
 async function markVectors(
   mutation: Mutation,
   seams: Seams,
+  workspaceId: string,
   model: string,
   vectors: readonly CellVector[],
+  onlyDue: boolean,
 ): Promise<string[]> {
   const { tx } = mutation
-  const cells = await findCellsByNo(
-    tx,
-    vectors.map(({ cellNo }) => cellNo),
-  )
-  const live = vectors.filter(({ cellNo }) => cells.has(cellNo))
-  const cellNos = live.map(({ cellNo }) => cellNo)
-  if (seams.vectorShared) await insertVectors(tx, model, live)
-  else
-    await seams.deleteVectors(
-      tx,
-      vectors.map(({ cellNo }) => cellNo).filter((cellNo) => !cells.has(cellNo)),
-    )
-  await markEmbedded(tx, cellNos, model)
-  await deleteJobs(tx, cellNos)
+  const asked = vectors.map(({ cellNo }) => cellNo)
+  const marked = new Map((await markEmbedded(tx, asked, model, onlyDue)).map((cell) => [cell.cell_no, cell.memory_id]))
+  const isMarked = ({ cellNo }: CellVector): boolean => marked.has(cellNo)
+  if (seams.vectorShared) await seams.vectors.insert(tx, workspaceId, model, vectors.filter(isMarked))
+  else await seams.deleteVectors(tx, await findUnmarked(tx, asked, model), model)
+  await deleteJobs(tx, [...marked.keys()])
   const ready: string[] = []
-  for (const memoryId of new Set([...cells.values()].map((cell) => cell.memory_id))) {
+  for (const memoryId of new Set(marked.values())) {
     const isReady = (await countUnembedded(tx, memoryId, model)) === 0
     await setEmbedded(tx, memoryId, isReady ? model : null, mutation.changeSeq())
     if (isReady) ready.push(memoryId)

@@ -1,4 +1,5 @@
 import { errorText } from '../base/errors.ts'
+import { span } from '../base/trace.ts'
 import type { Embedder } from './embedder/types.ts'
 import type { Workspace } from './model.ts'
 import type { Logger } from './ports.ts'
@@ -30,7 +31,7 @@ export class Embedding {
   }
 
   /** The embedder of the workspace's current model. */
-  of(workspace: Workspace): Embedder {
+  of(workspace: Pick<Workspace, 'embedding_model'>): Embedder {
     return this.embedder(workspace.embedding_model ?? this.#settings.model)
   }
 
@@ -63,7 +64,8 @@ export class Embedding {
   /** @throws EmbedderError when the provider fails, an abort when time is up. */
   async query(embedder: Embedder, text: string, signal: AbortSignal): Promise<Float32Array> {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.#settings.inlineTimeoutMs || 10_000)])
-    const [vector] = await embedder.embed([text], 'query', deadline)
+    const attributes = { 'mem.embedding.model': embedder.model }
+    const [vector] = await span('embed.query', attributes, () => embedder.embed([text], 'query', deadline))
     if (!vector) throw new Error(`${embedder.model} gave no vector for the query`)
     return vector
   }
@@ -78,7 +80,8 @@ export class Embedding {
     for (let start = 0; start < distinct.length; start += embedder.batchSize) {
       signal.throwIfAborted()
       const batch = distinct.slice(start, start + embedder.batchSize)
-      const vectors = await embedder.embed(batch, 'document', signal)
+      const attributes = { 'mem.embedding.model': embedder.model, 'mem.embedding.texts': batch.length }
+      const vectors = await span('embed.documents', attributes, () => embedder.embed(batch, 'document', signal))
       yield batch.flatMap((text, i): [string, Float32Array][] => {
         const vector = vectors[i]
         return vector ? [[text, vector]] : []

@@ -47,7 +47,7 @@ export class Forget {
       if (expected !== undefined && expected !== row.head_watermark) throw casConflict(expected, row.head_watermark)
       const watermark = this.#ids('wmk_')
       const cascaded = await this.#cascade(mutation, memoryId)
-      await this.#erase(mutation, memoryId)
+      await this.#erase(mutation, workspaceId, memoryId)
       await buryMemory(tx, memoryId, watermark, mutation.changeSeq(), now)
       const ledgerId = mutation.record('forget', {
         target: memoryId,
@@ -56,10 +56,15 @@ export class Forget {
         metadata: { cascaded_edges: cascaded },
         redactAudit,
       })
-      const redacted = redactAudit ? { redacted_entries: await mutation.redact(memoryId) } : {}
+      const redacted = redactAudit ? await this.#redact(mutation, memoryId) : {}
       mutation.afterCommit(() => this.#seams.scrub())
       return { memory_id: memoryId, watermark, cascaded_edges: cascaded, ...redacted, ledger_id: ledgerId }
     })
+  }
+
+  async #redact(mutation: Mutation, memoryId: string): Promise<Pick<ForgetAnswer, 'redacted_entries' | 'warnings'>> {
+    if (this.#seams.ledgerFile) return { redacted_entries: 0, warnings: ['redaction_unsupported'] }
+    return { redacted_entries: await mutation.redact(memoryId) }
   }
 
   async #cascade(mutation: Mutation, memoryId: string): Promise<number> {
@@ -76,9 +81,9 @@ export class Forget {
     return edges.length
   }
 
-  async #erase({ tx }: Mutation, memoryId: string): Promise<void> {
+  async #erase({ tx }: Mutation, workspaceId: string, memoryId: string): Promise<void> {
     const cellNos = await findCellNos(tx, memoryId)
-    await deleteVersions(tx, memoryId)
+    if (await deleteVersions(tx, memoryId)) await this.#seams.eraseBodies(tx, { workspaceId, memoryId })
     await deleteTags(tx, memoryId)
     await deleteCells(tx, cellNos)
     await deleteJobs(tx, cellNos)

@@ -20,22 +20,21 @@ export class Health {
   }
 
   async readiness(): Promise<Readiness> {
-    const [primary, vector, ledger] = await Promise.all(
-      [this.#seams.metadata, this.#seams.vector, this.#seams.ledger].map(probe),
-    )
+    const { metadata, vector: vectors, ledger: entries, ledgerFile } = this.#seams
+    const [primary, vector, ledger] = await Promise.all([metadata, vectors, entries ?? ledgerFile].map(probe))
     const adapter = { primary: primary ?? '', vector: vector ?? '', ledger: ledger ?? '' }
     const ok = Object.values(adapter).every((state) => state === 'ok')
     return { ok, status: ok ? 'ready' : 'degraded', adapter }
   }
 }
 
-async function probe(database: Database): Promise<string> {
+async function probe(store: Pick<Database, 'ping'> | undefined): Promise<string> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer in ${PROBE_MS} ms`)), PROBE_MS)
   })
   try {
-    await Promise.race([database.ping(), late])
+    await Promise.race([store?.ping(), late])
     return 'ok'
   } catch (error) {
     return `down: ${withoutCredentials(errorText(error))}`

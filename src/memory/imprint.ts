@@ -1,8 +1,9 @@
 import { md5 } from '../base/hash.ts'
 import type { IdSource } from '../base/ids.ts'
+import { span } from '../base/trace.ts'
 import type { AutoLink } from './auto-link.ts'
 import type { Caller } from './caller.ts'
-import { chunkingOf, planNew, storeCells } from './content.ts'
+import { bodyColumns, chunkingOf, planNew, storeCells, storingBody } from './content.ts'
 import type { EmbedQueue } from './embed-queue.ts'
 import type { Embedding } from './embedding.ts'
 import { notFound } from './errors.ts'
@@ -87,83 +88,88 @@ export class Imprint {
 
     const linked = request.auto_link !== false && this.#autoLink.applies(workspace)
     const newCells = plan.added.map(({ seq, text }) => ({ seq, vector: embedded.vectors.get(text) }))
-    const search = linked ? await this.#autoLink.search(workspace, embedder, newCells) : undefined
+    const search = linked
+      ? await span('auto_link.search', {}, () => this.#autoLink.search(workspace, embedder, newCells))
+      : undefined
     const { memoryId = this.#ids('mem_'), agentId = caller.agentId } = origin
     const watermark = this.#ids('wmk_')
     const contentMd5 = md5(content)
 
-    return this.#mutations.run(caller, workspaceId, async (mutation) => {
-      const { tx, now } = mutation
-      const { createdAt = now, updatedAt = createdAt } = origin
-      if (collectionId !== undefined && !(await findCollection(tx, workspaceId, collectionId))) {
-        throw notFound('collection', collectionId)
-      }
-      await refuseBeyond(this.#limits, 'memories_per_workspace', () => countMemories(tx, workspaceId))
-      const owner = { workspaceId, memoryId, agentId }
-      const { complete, pending } = await storeCells(
-        mutation,
-        this.#seams,
-        this.#ids,
-        owner,
-        plan.added,
-        embedder,
-        embedded,
-      )
-      const isReady = complete && texts.length > 0
-      await insertMemory(tx, {
-        memory_id: memoryId,
-        workspace_id: workspaceId,
-        collection_id: collectionId ?? null,
-        content_md5: contentMd5,
-        head_watermark: watermark,
-        created_watermark: watermark,
-        written_by_agent_id: agentId,
-        last_modified_by_agent_id: agentId,
-        chunker_id: request.chunker_id ?? null,
-        chunker_config: toJson(request.chunker_config),
-        cell_count: texts.length,
-        embedded_model: isReady ? embedder.model : null,
-        auto_link_due: Number(linked && !complete),
-        change_seq: mutation.changeSeq(),
-        created_at: createdAt,
-        updated_at: updatedAt,
-        forgotten_at: null,
-      })
-      await insertVersion(tx, {
-        watermark,
-        memory_id: memoryId,
-        version_no: 1,
-        op: 'imprint',
-        agent_id: agentId,
-        content_md5_before: null,
-        content_md5_after: contentMd5,
-        content,
-        created_at: updatedAt,
-      })
-      if (request.tags) await insertTags(tx, workspaceId, memoryId, request.tags)
-      const links = complete ? await this.#autoLink.admit(mutation, workspace, memoryId, search) : []
-      const ledgerId = mutation.record('imprint', {
-        target: memoryId,
-        after: watermark,
-        metadata: {
+    const commit = (): Promise<ImprintAnswer> =>
+      this.#mutations.run(caller, workspaceId, async (mutation) => {
+        const { tx, now } = mutation
+        const { createdAt = now, updatedAt = createdAt } = origin
+        if (collectionId !== undefined && !(await findCollection(tx, workspaceId, collectionId))) {
+          throw notFound('collection', collectionId)
+        }
+        await refuseBeyond(this.#limits, 'memories_per_workspace', () => countMemories(tx, workspaceId))
+        const owner = { workspaceId, memoryId, agentId }
+        const { complete, pending } = await storeCells(
+          mutation,
+          this.#seams,
+          this.#ids,
+          owner,
+          plan.added,
+          embedder,
+          embedded,
+        )
+        const isReady = complete && texts.length > 0
+        await insertMemory(tx, {
+          memory_id: memoryId,
+          workspace_id: workspaceId,
+          collection_id: collectionId ?? null,
+          content_md5: contentMd5,
+          head_watermark: watermark,
+          created_watermark: watermark,
+          written_by_agent_id: agentId,
+          last_modified_by_agent_id: agentId,
+          chunker_id: request.chunker_id ?? null,
+          chunker_config: toJson(request.chunker_config),
+          cell_count: texts.length,
+          embedded_model: isReady ? embedder.model : null,
+          auto_link_due: Number(linked && !complete),
+          change_seq: mutation.changeSeq(),
+          created_at: createdAt,
+          updated_at: updatedAt,
+          forgotten_at: null,
+        })
+        await insertVersion(tx, {
+          watermark,
+          memory_id: memoryId,
+          version_no: 1,
+          op: 'imprint',
+          agent_id: agentId,
+          content_md5_before: null,
+          content_md5_after: contentMd5,
+          ...bodyColumns(this.#seams, content),
+          created_at: updatedAt,
+        })
+        if (request.tags) await insertTags(tx, workspaceId, memoryId, request.tags)
+        const links = complete ? await this.#autoLink.admit(mutation, workspace, memoryId, search) : []
+        const ledgerId = mutation.record('imprint', {
+          target: memoryId,
+          after: watermark,
+          metadata: {
+            cells_created: texts.length,
+            cells_re_embedded: texts.length,
+            ...(links.length > 0 && { auto_link_edges: links.length }),
+          },
+        })
+        await this.#autoLink.write(mutation, workspaceId, memoryId, complete ? search : undefined, links)
+        mutation.afterCommit(() => this.#queue.takeOver(workspaceId, embedder.model, pending))
+        return {
+          memory_id: memoryId,
+          watermark,
+          content_md5: contentMd5,
           cells_created: texts.length,
-          cells_re_embedded: texts.length,
-          ...(links.length > 0 && { auto_link_edges: links.length }),
-        },
+          recall_ready: isReady,
+          ...(links.length > 0 && { auto_linked_edges: links.length }),
+          written_by_agent_id: agentId,
+          ledger_id: ledgerId,
+          latency_ms: elapsedMs(caller),
+        }
       })
-      await this.#autoLink.write(mutation, workspaceId, memoryId, complete ? search : undefined, links)
-      mutation.afterCommit(() => this.#queue.takeOver(workspaceId, embedder.model, pending))
-      return {
-        memory_id: memoryId,
-        watermark,
-        content_md5: contentMd5,
-        cells_created: texts.length,
-        recall_ready: isReady,
-        ...(links.length > 0 && { auto_linked_edges: links.length }),
-        written_by_agent_id: agentId,
-        ledger_id: ledgerId,
-        latency_ms: elapsedMs(caller),
-      }
-    })
+    const version = { workspaceId, memoryId, watermark }
+    return storingBody(this.#seams, version, { content, cells: texts }, caller.signal, commit)
   }
 }

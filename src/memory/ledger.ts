@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts'
-import { invalidInput } from './errors.ts'
+import { invalidInput, MemoryError } from './errors.ts'
 import { entryHash, piiDigest } from './ledger-chain.ts'
 import type { LedgerEntry } from './model.ts'
 import { GENESIS_HASH } from './store/chains.ts'
@@ -20,24 +20,36 @@ export interface LedgerPage {
 
 /**
  * A page of the workspace's ledger in `seq` order; the cursor is the id of the last entry shown.
- * @throws invalid_input 400 when the cursor is not an entry of the workspace. Contract: memory.md 3.6.
+ * @throws invalid_input 400 when the cursor is not an entry of the workspace; capability_unavailable 501 when the ledger is
+ * a file. Contract: memory.md 3.6.
  */
 export async function queryLedger(
-  ledger: Database,
+  ledger: Database | undefined,
   workspaceId: string,
   filter: LedgerFilter,
   order: 'asc' | 'desc',
   limit: number,
   since: string | undefined,
 ): Promise<LedgerPage> {
-  const afterSeq = since === undefined ? undefined : await findEntrySeq(ledger, workspaceId, since)
+  const db = requireLedger(ledger)
+  const afterSeq = since === undefined ? undefined : await findEntrySeq(db, workspaceId, since)
   if (since !== undefined && afterSeq === undefined) {
     throw invalidInput(`since_ledger_id ${since} is not an entry of this workspace`, 'since_ledger_id')
   }
-  const rows = await queryEntries(ledger, workspaceId, filter, order, afterSeq, limit + 1)
+  const rows = await queryEntries(db, workspaceId, filter, order, afterSeq, limit + 1)
   const entries = rows.slice(0, limit).map(toLedgerEntry)
   const last = entries.at(-1)
   return rows.length > limit && last ? { entries, next_cursor: last.ledger_id } : { entries }
+}
+
+/** The database of the ledger. @throws capability_unavailable 501 when the ledger is a file. */
+export function requireLedger(ledger: Database | undefined): Database {
+  if (ledger) return ledger
+  throw new MemoryError(
+    'capability_unavailable',
+    'a ledger in a file cannot be queried: read the file, or choose another storage.ledger_driver',
+    { seam: 'ledger', driver: 'file' },
+  )
 }
 
 /** The outcome of verifying one chain, as printed. */
@@ -74,7 +86,7 @@ export async function verifyChain(
   for (;;) {
     const rows = await readChain(ledger, workspaceId, seq, BATCH)
     for (const row of rows) {
-      const problem = problemOf(row, seq + 1, hash) ?? (await redactionProblem(ledger, row))
+      const problem = entryProblem(row, seq + 1, hash) ?? (await redactionProblem(ledger, row))
       if (problem !== undefined) return fail(row.seq === seq + 1 ? row.seq : seq + 1, problem)
       seq = row.seq
       hash = row.entry_hash
@@ -92,7 +104,8 @@ export async function verifyChain(
   }
 }
 
-function problemOf(row: LedgerRow, seq: number, prevHash: string): string | undefined {
+/** What is wrong with an entry that should have this place behind that hash. */
+export function entryProblem(row: LedgerRow, seq: number, prevHash: string): string | undefined {
   if (row.seq !== seq) return `entry ${seq} is missing`
   if (row.prev_hash !== prevHash) return 'prev_hash is not the hash of the entry before'
   if (row.entry_hash !== entryHash(row)) return 'a field was changed after the entry was written'

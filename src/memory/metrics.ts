@@ -1,14 +1,15 @@
 import type { Clock } from '../base/clock.ts'
 import { figure, type Metric } from '../base/metrics.ts'
+import type { IndexSizes } from './search/types.ts'
 import type { Seams } from './seams.ts'
 import { countOutbox, findBacklog } from './store/backlog.ts'
 
-const SEAMS = ['ledger', 'graph', 'vector'] as const
+const SEAMS = ['ledger', 'graph', 'vector', 'content'] as const
 
-/** What waits to be done, and what the search indexes of this thread hold. */
+/** What waits to be done, and what the search indexes hold. */
 export function memoryMetrics(
   { metadata }: Seams,
-  index: { sizes(): { indexes: number; cells: number } },
+  index: { sizes(): Record<string, IndexSizes> },
   clock: Clock,
 ): Metric[] {
   return [
@@ -22,9 +23,11 @@ export function memoryMetrics(
       const waiting = new Map((await countOutbox(metadata)).map(({ seam, n }) => [seam, n]))
       return SEAMS.map((seam) => ({ labels: { seam }, value: waiting.get(seam) ?? 0 }))
     }),
-    figure('gauge', 'mem_search_indexes', 'Workspaces whose index is in the main thread.', () => [
-      { value: index.sizes().indexes },
-    ]),
-    figure('gauge', 'mem_search_index_cells', 'Cells in those indexes.', () => [{ value: index.sizes().cells }]),
+    figure('gauge', 'mem_search_indexes', 'Workspaces whose index is in memory, by thread.', () =>
+      Object.entries(index.sizes()).map(([thread, { indexes }]) => ({ labels: { thread }, value: indexes })),
+    ),
+    figure('gauge', 'mem_search_index_cells', 'Cells in those indexes.', () =>
+      Object.entries(index.sizes()).map(([thread, { cells }]) => ({ labels: { thread }, value: cells })),
+    ),
   ]
 }

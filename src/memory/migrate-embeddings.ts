@@ -8,12 +8,14 @@ import type { Workspace } from './model.ts'
 import type { Mutations } from './mutation.ts'
 import type { Logger } from './ports.ts'
 import type { Seams } from './seams.ts'
-import { findVectors, type CellRow } from './store/cells.ts'
+import type { CellRow } from './store/cells.ts'
 import { countMemories, type MemoryRow } from './store/memories.ts'
-import { deleteOtherVectors, findCellsOf, findEmbedded, findMemoriesAfter, type Position } from './store/migration.ts'
+import { findCellsOf, findMemoriesAfter, type Position } from './store/migration.ts'
 
 /** Memories between two reports, and read at once. */
 const REPORTED = 100
+/** What was embedded is stored as often: a built-in embedder gives a batch in 2 ms, a commit takes as long. */
+const STORED_MS = 500
 /** A provider that fails so often in a row is down. */
 const FAILURES = 3
 
@@ -109,10 +111,10 @@ export class MigrateEmbeddings {
   }
 
   async #survey(memories: readonly MemoryRow[], model: string): Promise<Surveyed[]> {
-    const { metadata, vector } = this.#parts.seams
+    const { metadata, vector, vectors } = this.#parts.seams
     const cells = new Map(memories.map(({ memory_id: id }) => [id, new Array<CellRow>()]))
     for (const cell of await findCellsOf(metadata, [...cells.keys()])) cells.get(cell.memory_id)?.push(cell)
-    const embedded = await findEmbedded(vector, model, numbersOf([...cells.values()].flat()))
+    const embedded = await vectors.findEmbedded(vector, model, numbersOf([...cells.values()].flat()))
     return memories.map((memory) => {
       const own = cells.get(memory.memory_id) ?? []
       const lacking = own.filter(({ cell_no: cellNo }) => !embedded.has(cellNo))
@@ -143,20 +145,31 @@ export class MigrateEmbeddings {
     memories: readonly Surveyed[],
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { embedding, log } = this.#parts
+    const { embedding, log, seams } = this.#parts
     const vectors = new Map<string, Float32Array>()
+    const texts = new Map<number, string>()
+    let stored = performance.now()
+    const textOf = ({ cell_no: cellNo }: CellRow): string => texts.get(cellNo) ?? ''
     const storeComplete = async (): Promise<void> => {
       const complete = memories.filter(
-        ({ outcome, lacking }) => outcome === 'untried' && lacking.every(({ text }) => vectors.has(text)),
+        ({ outcome, lacking }) =>
+          outcome === 'untried' && lacking.every((cell) => !texts.has(cell.cell_no) || vectors.has(textOf(cell))),
       )
-      await this.#store(workspaceId, embedder.model, complete, vectors)
+      await this.#store(workspaceId, embedder.model, complete, (cell) => vectors.get(textOf(cell)))
       for (const memory of complete) memory.outcome = 'migrated'
     }
     try {
+      const lacking = memories.flatMap((memory) => memory.lacking)
+      for (const { cell_no: cellNo, text } of await seams.bodies.texts(lacking)) texts.set(cellNo, text)
       await storeComplete()
-      const texts = memories.flatMap(({ lacking }) => lacking.map(({ text }) => text))
-      for await (const batch of embedding.batches(embedder, texts, signal)) {
-        for (const [text, vector] of batch) vectors.set(text, vector)
+      try {
+        for await (const batch of embedding.batches(embedder, [...texts.values()], signal)) {
+          for (const [text, vector] of batch) vectors.set(text, vector)
+          if (performance.now() - stored < STORED_MS) continue
+          await storeComplete()
+          stored = performance.now()
+        }
+      } finally {
         await storeComplete()
       }
       return true
@@ -170,14 +183,15 @@ export class MigrateEmbeddings {
     workspaceId: string,
     model: string,
     memories: readonly Surveyed[],
-    vectors: ReadonlyMap<string, Float32Array>,
+    vectorOf: (cell: CellRow) => Float32Array | undefined,
   ): Promise<void> {
     const cells = memories.flatMap((memory) => memory.cells)
     if (cells.length === 0) return
-    const present = await findVectors(this.#parts.seams.vector, model, numbersOf(cells))
-    const cellVectors = cells.flatMap(({ cell_no: cellNo, text }) => {
-      const vector = present.get(cellNo) ?? vectors.get(text)
-      return vector ? [{ cellNo, vector }] : []
+    const { seams } = this.#parts
+    const present = await seams.vectors.find(seams.vector, model, numbersOf(cells))
+    const cellVectors = cells.flatMap((cell) => {
+      const vector = present.get(cell.cell_no) ?? vectorOf(cell)
+      return vector ? [{ cellNo: cell.cell_no, vector }] : []
     })
     await this.#parts.queue.complete(workspaceId, model, cellVectors)
   }
@@ -185,7 +199,8 @@ export class MigrateEmbeddings {
   async #removeOthers(page: readonly Surveyed[], model: string): Promise<number> {
     const done = page.filter(({ outcome }) => outcome === 'skipped' || outcome === 'migrated')
     const cellNos = numbersOf(done.flatMap(({ cells }) => cells))
-    return this.#parts.seams.vector.transaction((tx) => deleteOtherVectors(tx, model, cellNos))
+    const { vector, vectors } = this.#parts.seams
+    return vector.transaction((tx) => vectors.deleteOthers(tx, model, cellNos))
   }
 
   /** One entry a run, also of one that was interrupted. */

@@ -1,6 +1,7 @@
 import type { IdSource } from '../base/ids.ts'
 import { KeyedMutex } from '../base/keyed-mutex.ts'
 import type { Clock } from '../base/clock.ts'
+import { span } from '../base/trace.ts'
 import type { Queryable } from '../database/database.ts'
 import type { Caller, Idempotency } from './caller.ts'
 import { MemoryError, notFound } from './errors.ts'
@@ -75,7 +76,8 @@ export class Mutations {
       return chain
     }
     const transact = (): Promise<T> => this.#transact(caller, workspaceId, workspaceId, lock, fn)
-    return this.#seams.metadata.dialect === 'postgres' ? this.#turns.run(workspaceId, transact) : transact()
+    const isPostgres = this.#seams.metadata.dialect === 'postgres'
+    return span('mutation', {}, () => (isPostgres ? this.#turns.run(workspaceId, transact) : transact()))
   }
 
   /** Runs the mutation that creates a workspace; creations happen one after the other. */
@@ -84,7 +86,7 @@ export class Mutations {
       await lockCreations(tx)
       return insertChain(tx, workspaceId)
     }
-    return this.#transact(caller, workspaceId, '', lock, fn)
+    return span('mutation', {}, () => this.#transact(caller, workspaceId, '', lock, fn))
   }
 
   async #transact<T>(

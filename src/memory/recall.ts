@@ -1,5 +1,6 @@
 import { parseTimestamp } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
+import { span } from '../base/trace.ts'
 import type { Caller } from './caller.ts'
 import type { Embedder } from './embedder/types.ts'
 import type { Embedding } from './embedding.ts'
@@ -8,15 +9,17 @@ import { passes } from './filter.ts'
 import { expand, type GraphHit } from './graph-expansion.ts'
 import type { RecallAnswer, RecallHit, Workspace } from './model.ts'
 import { elapsedMs } from './mutation.ts'
+import { readFirstCells } from './first-cells.ts'
 import type { Logger, SearchIndex } from './ports.ts'
 import type { RecallFilters, RecallRequest } from './requests.ts'
-import type { SearchAnswer, SearchFilter, SearchHit, SearchQuery, VectorSignal } from './search/types.ts'
+import type { ScoreParts, SearchAnswer, SearchFilter, SearchHit, SearchQuery, VectorSignal } from './search/types.ts'
 import type { Seams } from './seams.ts'
-import { findCellsByNo, findFirstCells } from './store/cells.ts'
+import { findCellsByNo } from './store/cells.ts'
+import type { Cell } from './store/content/bodies.ts'
 import { findMemories, hasUnembedded, type MemoryRow, type Tags } from './store/memories.ts'
 import { optional } from './store/rows.ts'
 import { findTagged, findTags } from './store/tags.ts'
-import { findContents } from './store/versions.ts'
+import { findVersions } from './store/versions.ts'
 import type { Graph } from './walk.ts'
 
 const K_DEFAULT = 5
@@ -40,20 +43,29 @@ export class Recall {
     this.#log = parts.log
   }
 
-  /** @throws invalid_input 400, graph_traverse_depth_exceeded 400. */
-  async run(caller: Caller, workspace: Workspace, request: RecallRequest): Promise<RecallAnswer> {
+  /**
+   * @param explains says also what each score is made of; not part of the API
+   * @throws invalid_input 400, graph_traverse_depth_exceeded 400.
+   */
+  async run(
+    caller: Caller,
+    workspace: Workspace,
+    request: RecallRequest,
+    explains = false,
+  ): Promise<RecallAnswer & { results: ExplainedHit[] }> {
     const { mode, graph_expansion: expansion } = request
     if (mode === 'lookup' && !request.memory_ids) throw invalidInput('mode lookup needs memory_ids', 'memory_ids')
     if (mode !== 'lookup' && request.query.trim() === '') throw invalidInput('query must not be blank', 'query')
     if (expansion && this.#graph.isAvailable) this.#graph.refuseDepth(expansion.depth)
-    const filter = await this.#filter(workspace.id, request.filters)
+    const filter = await span('recall.filter', {}, () => this.#filter(workspace.id, request.filters))
     const embedder = this.#embedding.of(workspace)
     const found =
       mode === 'lookup'
         ? await this.#lookup(workspace.id, request.memory_ids ?? [], filter)
-        : await this.#search(caller, workspace, embedder, request, filter)
+        : await this.#search(caller, workspace, embedder, request, filter, explains)
     const seeds = found.results.map((hit) => ({ memoryId: hit.memory_id, score: hit.score }))
-    const graph = expansion && (await expand(this.#graph, workspace.id, seeds, expansion, filter))
+    const graph =
+      expansion && (await span('recall.expand', {}, () => expand(this.#graph, workspace.id, seeds, expansion, filter)))
     const neighbors = graph && expansion.include_neighbors_in_response ? await this.#graphHits(graph.hits) : []
     return {
       results: neighbors.length > 0 ? [...found.results, ...neighbors].sort(byScore) : found.results,
@@ -71,6 +83,7 @@ export class Recall {
     embedder: Embedder,
     request: RecallRequest,
     filter: SearchFilter,
+    explains: boolean,
   ): Promise<Found> {
     const { mode } = request
     if (mode === 'lookup') throw new Error('lookup does not search')
@@ -87,8 +100,14 @@ export class Recall {
       filter,
       includeCells: request.include_cells,
     }
-    const answer = await this.#index.search(workspace.id, embedder.model, query, caller.signal)
-    return { results: await this.#hits(workspace.id, answer), scanned: answer.scanned, warnings }
+    const answer = await span('recall.search', { 'mem.recall.mode': mode }, () =>
+      this.#index.search(workspace.id, embedder.model, query, caller.signal),
+    )
+    return {
+      results: await span('recall.read', {}, () => this.#hits(workspace.id, answer, explains)),
+      scanned: answer.scanned,
+      warnings,
+    }
   }
 
   /** Null when the provider does not answer: recall goes on without vectors. */
@@ -128,10 +147,11 @@ export class Recall {
   }
 
   async #lookup(workspaceId: string, ids: readonly string[], filter: SearchFilter): Promise<Found> {
-    return this.#seams.metadata.snapshot(async (view) => {
+    const { metadata, bodies } = this.#seams
+    const found = await metadata.snapshot(async (view) => {
       const memories = await findMemories(view, workspaceId, ids)
       const rows = [...new Set(ids)].flatMap((id) => memories.get(id) ?? []).filter((row) => passes(row, filter))
-      const contents = await findContents(
+      const versions = await findVersions(
         view,
         rows.map((row) => row.head_watermark),
       )
@@ -139,44 +159,49 @@ export class Recall {
         view,
         rows.map((row) => row.memory_id),
       )
-      const results = rows.map((row) => ({
-        ...hitOf(row, tags.get(row.memory_id), 0, contents.get(row.head_watermark) ?? ''),
-        via: 'seed' as const,
-      }))
-      return { results, scanned: results.length, warnings: [] }
+      return { rows, versions, tags }
     })
+    const contents = await bodies.contents(workspaceId, [...found.versions.values()])
+    const results = found.rows.flatMap((row) => {
+      const content = contents.get(row.head_watermark)
+      if (content === undefined) return []
+      return [{ ...hitOf(row, found.tags.get(row.memory_id), 0, content), via: 'seed' as const }]
+    })
+    return { results, scanned: results.length, warnings: [] }
   }
 
   /** The hits with their texts. One that was forgotten since the search is left out. */
-  async #hits(workspaceId: string, { hits }: SearchAnswer): Promise<RecallHit[]> {
+  async #hits(workspaceId: string, { hits }: SearchAnswer, explains: boolean): Promise<ExplainedHit[]> {
     const ids = hits.map((hit) => hit.memoryId)
     const cellNos = hits.flatMap((hit) => [hit.cellNo, ...(hit.cells ?? []).map((cell) => cell.cellNo)])
-    return this.#seams.metadata.snapshot(async (view) => {
-      const memories = await findMemories(view, workspaceId, ids)
-      const cells = await findCellsByNo(view, cellNos)
-      const tags = await findTags(view, ids)
-      return hits.flatMap((hit) => {
-        const row = memories.get(hit.memoryId)
-        const cell = cells.get(hit.cellNo)
-        if (!row || !cell) return []
-        return [
-          {
-            ...hitOf(row, tags.get(row.memory_id), hit.score, cell.text),
-            cell_id: cell.cell_id,
-            ...optional('vector_score', hit.vectorScore),
-            ...optional('keyword_score', hit.keywordScore),
-            via: 'seed' as const,
-            ...(hit.cells && { cells: scoredCells(hit.cells, cells) }),
-          },
-        ]
-      })
+    const { memories, rows, tags } = await this.#seams.metadata.snapshot(async (view) => ({
+      memories: await findMemories(view, workspaceId, ids),
+      rows: await findCellsByNo(view, cellNos),
+      tags: await findTags(view, ids),
+    }))
+    const cells = new Map((await this.#seams.bodies.texts([...rows.values()])).map((cell) => [cell.cell_no, cell]))
+    return hits.flatMap((hit) => {
+      const row = memories.get(hit.memoryId)
+      const cell = cells.get(hit.cellNo)
+      if (!row || !cell) return []
+      return [
+        {
+          ...hitOf(row, tags.get(row.memory_id), hit.score, cell.text),
+          cell_id: cell.cell_id,
+          ...optional('vector_score', hit.vectorScore),
+          ...optional('keyword_score', hit.keywordScore),
+          via: 'seed' as const,
+          ...(explains && optional('parts', hit.parts)),
+          ...(hit.cells && { cells: scoredCells(hit.cells, cells) }),
+        },
+      ]
     })
   }
 
   async #graphHits(hits: readonly GraphHit[]): Promise<RecallHit[]> {
     const ids = hits.map(({ step }) => step.memory.memory_id)
     const tags = await findTags(this.#seams.metadata, ids)
-    const cells = await findFirstCells(this.#seams.metadata, ids)
+    const cells = await readFirstCells(this.#seams, ids)
     return hits.map(({ step, score, layer }) => {
       const cell = cells.get(step.memory.memory_id)
       return {
@@ -194,8 +219,11 @@ export class Recall {
   }
 }
 
+/** A hit with what its score is made of, where the default fusion made it. */
+export type ExplainedHit = RecallHit & { parts?: ScoreParts }
+
 interface Found {
-  results: RecallHit[]
+  results: ExplainedHit[]
   scanned: number
   warnings: string[]
 }
@@ -211,7 +239,7 @@ const hitOf = (row: MemoryRow, tags: Tags | undefined, score: number, text: stri
 
 const scoredCells = (
   scored: NonNullable<SearchHit['cells']>,
-  cells: Awaited<ReturnType<typeof findCellsByNo>>,
+  cells: ReadonlyMap<number, Cell>,
 ): NonNullable<RecallHit['cells']> =>
   scored.flatMap(({ cellNo, score }) => {
     const cell = cells.get(cellNo)

@@ -15,13 +15,16 @@ import { Memories } from './memories.ts'
 import { MigrateEmbeddings } from './migrate-embeddings.ts'
 import type { Workspace } from './model.ts'
 import { Mutations } from './mutation.ts'
+import { Orphans } from './orphans.ts'
 import { Outbox } from './outbox.ts'
 import type { Logger, SearchIndex } from './ports.ts'
 import type { Limits } from './quota.ts'
 import { Recall } from './recall.ts'
 import { Seams, type SeamDatabases } from './seams.ts'
+import { Bodies } from './store/content/bodies.ts'
 import { findWorkspace } from './store/workspaces.ts'
 import { Sweeper } from './sweeper.ts'
+import { VectorUpkeep } from './vector-upkeep.ts'
 import { Graph } from './walk.ts'
 import { warmUp } from './warm-up.ts'
 import { Workspaces } from './workspaces.ts'
@@ -38,6 +41,8 @@ export interface MemoryParts {
   databases: SeamDatabases
   index: SearchIndex
   createEmbedder: (model: string) => Embedder
+  /** Where a database searches vectors by itself: builds the indexes that it lacks. */
+  buildVectorIndexes?: ((signal: AbortSignal) => Promise<void>) | undefined
   settings: MemorySettings
   clock: Clock
   ids: IdSource
@@ -63,17 +68,19 @@ export class MemoryService {
   readonly recall: Recall
   readonly health: Health
   readonly migrateEmbeddings: MigrateEmbeddings
+  readonly sweeper: Sweeper
   readonly #queue: EmbedQueue
   readonly #outbox: Outbox
-  readonly #sweeper: Sweeper
+  readonly #vectorUpkeep: VectorUpkeep | undefined
   readonly #index: SearchIndex
   readonly #log: Logger
   readonly #closing = new AbortController()
 
-  constructor({ databases, index, createEmbedder, settings, clock, ids, log }: MemoryParts) {
+  constructor({ databases, index, createEmbedder, buildVectorIndexes, settings, clock, ids, log }: MemoryParts) {
     const { limits } = settings
     this.#outbox = new Outbox(databases, clock, ids('proc_'), log)
-    const seams = new Seams(databases, this.#outbox)
+    const bodies = new Bodies(databases.metadata, databases.content, log)
+    const seams = new Seams(databases, this.#outbox, bodies)
     const embedding = new Embedding(settings.embedding, createEmbedder, log)
     const mutations = new Mutations(seams, clock, ids)
     const autoLink = new AutoLink(seams, index, ids, limits, log)
@@ -84,10 +91,12 @@ export class MemoryService {
     this.embedding = embedding
     this.mutations = mutations
     this.#queue = queue
-    this.#sweeper = new Sweeper(seams, clock, settings.versionRetentionDays, log)
+    this.#vectorUpkeep = buildVectorIndexes && new VectorUpkeep(buildVectorIndexes, log)
+    const orphans = databases.content && new Orphans({ store: databases.content, seams, mutations, clock, ids, log })
+    this.sweeper = new Sweeper(seams, clock, settings.versionRetentionDays, log, orphans)
     this.workspaces = new Workspaces(mutations, ids, embedding, limits)
     this.agents = new Agents(seams, mutations, clock, settings.rejectInactiveAgents)
-    this.memories = new Memories(seams.metadata, embedding, clock, settings.versionRetentionDays)
+    this.memories = new Memories(seams.metadata, bodies, embedding, clock, settings.versionRetentionDays)
     this.imprint = new Imprint({ seams, mutations, ids, embedding, queue, autoLink, limits })
     this.edits = new Edits({ seams, mutations, ids, embedding, queue })
     this.forget = new Forget(seams, mutations, ids)
@@ -102,14 +111,16 @@ export class MemoryService {
   start(): void {
     void this.#outbox.deliver()
     this.#queue.wake()
-    this.#sweeper.start()
+    this.sweeper.start()
+    this.#vectorUpkeep?.start()
     void warmUp(this.seams, this.embedding, this.#index, this.#log, this.#closing.signal)
   }
 
   /** Ends background work; the databases belong to whoever opened them. */
   async close(): Promise<void> {
     this.#closing.abort()
-    this.#sweeper.close()
+    await this.sweeper.close()
+    await this.#vectorUpkeep?.close()
     await this.#queue.close()
     await this.#outbox.close()
   }

@@ -16,7 +16,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mem; printf '%s\\n' "\${COMPREPLY[@]
 
 describe('completion bash', () => {
   test.each([
-    ['nouns and verbs', ['im'], ['imprint']],
+    ['nouns and verbs', ['impr'], ['imprint']],
     ['verbs of a noun', ['workspaces', ''], expect.arrayContaining(['list', 'create', 'update'])],
     ['flags of a verb', ['recall', '--nei'], ['--neighbor-depth']],
     ['global flags everywhere', ['tags', 'set', '--ver'], ['--verbose']],
@@ -33,6 +33,7 @@ describe('completion bash', () => {
 test.each(['bash', 'zsh', 'fish'])('the script for %s knows every command', async (shell) => {
   const text = await script(shell)
   for (const word of new Set(COMMANDS.flatMap((command) => command.split(' ')))) expect(text).toContain(word)
+  for (const program of ['mem', 'mem-cli', 'mem-core', 'openseal']) expect(text).toMatch(new RegExp(`\\b${program}\\b`))
 })
 
 test('another shell is refused', async () => {

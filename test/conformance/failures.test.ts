@@ -15,6 +15,8 @@ import { mountMemory } from '../../src/memory/routes/index.ts'
 import { LocalSearch } from '../../src/memory/search/local.ts'
 import { MemoryService } from '../../src/memory/service.ts'
 import { createCellSource } from '../../src/memory/store/cell-source.ts'
+import { Bodies } from '../../src/memory/store/content/bodies.ts'
+import { vectorRows } from '../../src/memory/store/vector/rows.ts'
 import { startEmbeddingProvider } from '../support/embedding-provider.ts'
 import { describeOnBoth, startMemoryApi } from '../support/memory-api.ts'
 import { createPostgresDatabase, hasPostgres } from '../support/postgres.ts'
@@ -35,8 +37,11 @@ test('memory#123 injected panic: 500 internal_error, server lives', async () => 
     documentPrefix: '',
   }
   const service = new MemoryService({
-    databases: { metadata: database, vector: database, graph: database, ledger: database },
-    index: new LocalSearch(createCellSource(database, database), 1000),
+    databases: { metadata: database, vector: database, vectors: vectorRows, graph: database, ledger: database },
+    index: new LocalSearch(
+      createCellSource(database, database, vectorRows, new Bodies(database, undefined, log)),
+      1000,
+    ),
     createEmbedder: (model) => createEmbedder(model, settings),
     settings: {
       embedding: { model: 'hash:default', inlineTimeoutMs: 1000 },

@@ -42,8 +42,9 @@ test('requests are counted by the pattern of their route, and timed', async () =
   const bucket = 'mem_http_request_duration_seconds_bucket{method="POST",route="/v1/workspaces/{ws}/recall",le="+Inf"}'
   expect(series.get(bucket)).toBe(1)
   expect([...series.keys()].filter((name) => name.includes(id) || name.includes(memory_id))).toEqual([])
-  expect(series.get('mem_search_indexes')).toBe(1)
-  expect(series.get('mem_search_index_cells')).toBe(1)
+  expect(series.get('mem_search_indexes{thread="main"}')).toBe(1)
+  expect(series.get('mem_search_index_cells{thread="main"}')).toBe(1)
+  expect(series.get('mem_search_index_cells{thread="worker"}')).toBe(0)
   expect(series.get('mem_embed_queue_jobs')).toBe(0)
   expect(series.get('mem_embed_queue_late_seconds')).toBe(0)
   expect(series.get('mem_outbox_rows{seam="ledger"}')).toBe(0)

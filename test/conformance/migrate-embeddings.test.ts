@@ -178,6 +178,28 @@ describeOnBoth(
       expect(await migrate(api(), ws)).toMatchObject({ code: 0, last: { migrated: 2, skipped: 1 } })
     })
 
+    test('memory#92 a job of the old model that ends after migrate embeddings takes no Cell back', async () => {
+      const slow = `openai:slow-${api().dialect}-16`
+      const ws = await api().workspace({ embedding_model: slow })
+      provider.behave = (_, model) => (slow.endsWith(model) ? 'hangs' : 'works')
+      const id = await api().imprint(ws, 'an otter in flight')
+      const isAsked = () => provider.requests.filter(({ model }) => slow.endsWith(model)).length
+      await expect.poll(isAsked, { timeout: 10_000 }).toBe(2)
+      await changeModel(api(), ws, 'openai:bag-64')
+      expect(await migrate(api(), ws)).toMatchObject({ code: 0, last: { migrated: 1 } })
+
+      // The queue takes one batch after the other: when the second is done, the first is.
+      const next = await api().workspace({ embedding_model: slow })
+      const after = await api().imprint(next, 'another one')
+      provider.recover()
+      await expect.poll(async () => (await lookup(api(), next, after)).recall_ready, { timeout: 10_000 }).toBe(true)
+      expect(await models(api(), ws)).toEqual({ 'openai:bag-64': 1 })
+      expect(await lookup(api(), ws, id)).toMatchObject({
+        recall_ready: true,
+        cells: [{ embedding_model: 'openai:bag-64' }],
+      })
+    })
+
     test('migrate embeddings refuses what it cannot work on', async () => {
       expect(await migrate(api(), 'ws_none')).toMatchObject({ code: 8, states: [] })
       expect(await migrate(api(), 'ws_none', '--max-rate=-1')).toMatchObject({ code: 1, states: [] })
@@ -185,7 +207,7 @@ describeOnBoth(
       expect(await runCli(['migrate', 'embeddings'], { env })).toMatchObject({ code: 1, stdout: '' })
     })
   },
-  { env: { OPENAI_BASE_URL: provider.url } },
+  { env: { OPENAI_BASE_URL: provider.url }, file: 'embedding: {inline_timeout: 0.3}' },
 )
 
 test('migrate embeddings works where vectors lie in a database of their own, and nowhere else', async () => {

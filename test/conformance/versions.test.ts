@@ -4,6 +4,8 @@ import { createLogger } from '../../src/base/log.ts'
 import { openDatabase } from '../../src/database/open.ts'
 import { Outbox } from '../../src/memory/outbox.ts'
 import { Seams } from '../../src/memory/seams.ts'
+import { vectorRows } from '../../src/memory/store/vector/rows.ts'
+import { Bodies } from '../../src/memory/store/content/bodies.ts'
 import { Sweeper } from '../../src/memory/sweeper.ts'
 import { adjustableClock, describeOnBoth, startMemoryApi, type MemoryApi, type Reply } from '../support/memory-api.ts'
 import { aTime, expectError, expectInvalid, expectOk, readPages } from '../support/expectations.ts'
@@ -200,9 +202,13 @@ describeOnBoth(
       await expectExpired()
 
       const database = openDatabase(api().address)
-      const databases = { metadata: database, vector: database, graph: database, ledger: database }
+      const databases = { metadata: database, vector: database, vectors: vectorRows, graph: database, ledger: database }
       const log = createLogger('silent', 'json')
-      const seams = new Seams(databases, new Outbox(databases, clock, 'test', log))
+      const seams = new Seams(
+        databases,
+        new Outbox(databases, clock, 'test', log),
+        new Bodies(database, undefined, log),
+      )
       await new Sweeper(seams, clock, 1, log).sweep()
       const left = await database.all<{ watermark: string }>('SELECT watermark FROM memory_version ORDER BY watermark')
       expect(left.map(({ watermark }) => watermark)).toEqual([marks[1], quiet.marks[0], marks[2]])

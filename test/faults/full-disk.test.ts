@@ -13,6 +13,8 @@ import { createPlace, type Place } from './place.ts'
 interface Disk {
   name: string
   isPossible: boolean
+  /** Of its mem.yaml. */
+  config?: string
   prepare?(place: Place): void
   fill(server: RunningServer): void
   free(server: RunningServer): void
@@ -47,6 +49,9 @@ const DISKS: Disk[] = [
     remove: (place) => void execFileSync('umount', ['--lazy', data(place)]),
   },
 ]
+const SMALL = DISKS.find(({ prepare }) => prepare !== undefined)
+if (SMALL)
+  DISKS.push({ ...SMALL, name: `${SMALL.name}, bodies in files`, config: 'storage: { content_driver: file }\n' })
 
 async function imprintUntil(server: RunningServer, path: string, isEnough: (statuses: number[]) => boolean) {
   const statuses: number[] = []
@@ -67,7 +72,7 @@ const failures = (statuses: readonly number[]): number => statuses.filter((statu
 
 describe.each(DISKS)('a full disk: $name', (disk) => {
   it.skipIf(!disk.isPossible)('writes fail whole, reads go on, and with room writes do', async () => {
-    const place = await createPlace('sqlite')
+    const place = await createPlace('sqlite', disk.config)
     disk.prepare?.(place)
     onTestFinished(async () => {
       disk.remove?.(place)

@@ -24,7 +24,7 @@ const HALF_WRITTEN: Record<string, string> = {
   'a live Memory without the body of its head': `SELECT m.memory_id FROM memory m
     LEFT JOIN memory_version v ON v.watermark = m.head_watermark AND v.memory_id = m.memory_id
       AND v.content_md5_after = m.content_md5 AND v.superseded_at IS NULL
-    WHERE m.forgotten_at IS NULL AND v.content IS NULL`,
+    WHERE m.forgotten_at IS NULL AND v.content IS NULL AND v.content_bytes IS NULL`,
   'versions that are not 1, 2, 3, … with one head': `SELECT memory_id FROM memory_version GROUP BY memory_id
     HAVING count(*) <> max(version_no) OR count(*) <> count(superseded_at) + 1`,
   'a tag without a live Memory': `SELECT t.memory_id FROM memory_tag t LEFT JOIN memory m ON m.memory_id = t.memory_id

@@ -17,6 +17,7 @@ const SAMPLE = 10
 const VECTORS = [
   { come: 'with the write', config: '' },
   { come: 'from the queue', config: 'embedding: { inline_timeout: 0 }\n' },
+  { come: 'with bodies in files', config: 'storage: { content_driver: file }\n' },
 ]
 
 interface Round {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import type { Database } from '../../src/database/database.ts'
-import { openDatabase } from '../../src/database/open.ts'
+import { openDatabase, type DatabaseAddress } from '../../src/database/open.ts'
 import { createPostgresDatabase, hasPostgres } from '../support/postgres.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
 
@@ -17,7 +17,12 @@ export interface Place {
   dialect: Dialect
   /** Working directory of its servers, with mem.yaml; a fault test may read all that is in it. */
   directory: string
-  start(): Promise<RunningServer>
+  /** Of its metadata database. */
+  address: DatabaseAddress
+  /** Tells a program of it, beside mem.yaml. */
+  env: Record<string, string>
+  /** With more in its environment, if told so. */
+  start(more?: Record<string, string>): Promise<RunningServer>
   /** The stores themselves, for reading, once no statement of a dead server runs any more. */
   open(): Promise<Database>
   remove(): Promise<void>
@@ -32,13 +37,19 @@ export async function createPlace(dialect: Dialect, config = ''): Promise<Place>
     MEM_METADATA_DSN: postgres.url,
     ...Object.fromEntries(seams.map((seam) => [`MEM_${seam}_DRIVER`, 'postgres'])),
   }
+  const address: DatabaseAddress = {
+    dialect,
+    dsn: postgres?.url ?? join(directory, 'data/mem.db'),
+    synchronous: 'full',
+  }
   return {
     dialect,
     directory,
-    start: () => startServer({ directory, ...(env && { env }) }),
+    address,
+    env: env ?? {},
+    start: (more) => startServer({ directory, env: { ...env, ...more } }),
     open: async () => {
-      const dsn = postgres?.url ?? join(directory, 'data/mem.db')
-      const stores = openDatabase({ dialect, dsn, synchronous: 'full', readonly: true })
+      const stores = openDatabase({ ...address, readonly: true })
       await untilIdle(stores)
       return stores
     },

@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 
@@ -13,6 +13,8 @@ export interface EmbeddingProvider {
   behave: (texts: readonly string[], model: string) => Behaviour
   /** The texts of every request so far. */
   readonly requests: { model: string; texts: string[] }[]
+  /** Resolves when the next request comes, or when the client gives one up that hangs. */
+  next(event: 'asked' | 'abandoned'): Promise<unknown>
   /** Works from now on, for what hangs too. */
   recover(): void
   stop(): Promise<void>
@@ -21,10 +23,13 @@ export interface EmbeddingProvider {
 /** Starts a provider whose model `<anything>-<n>` gives bags of words in n values. */
 export async function startEmbeddingProvider(): Promise<EmbeddingProvider> {
   const hanging: (() => void)[] = []
+  const events = new EventEmitter()
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { model, input }: { model: string; input: string[] } = JSON.parse(await textOf(request))
     provider.requests.push({ model, texts: input })
     const behaviour = provider.behave(input, model)
+    response.once('close', () => response.writableEnded || events.emit('abandoned'))
+    events.emit('asked')
     if (behaviour === 'hangs') await new Promise<void>((resolve) => hanging.push(resolve))
     response.statusCode = behaviour === 'fails' ? 503 : 200
     const data = input.map((words, index) => ({ index, embedding: bagOfWords(words, Number(model.split('-').at(-1))) }))
@@ -38,6 +43,7 @@ export async function startEmbeddingProvider(): Promise<EmbeddingProvider> {
     url: `http://127.0.0.1:${address.port}`,
     behave: () => 'works',
     requests: [],
+    next: (event) => once(events, event),
     recover: () => {
       provider.behave = () => 'works'
       for (const resume of hanging.splice(0)) resume()

@@ -1,4 +1,4 @@
-import { createMemory } from '../../app.ts'
+import { createMemory } from '../../app/memory.ts'
 import { systemClock, toTimestamp } from '../../base/clock.ts'
 import { version } from '../../base/version.ts'
 import type { Stores } from '../../config/dsn.ts'
@@ -55,7 +55,7 @@ function storeFiles({ stores }: Config): [StoreFile, ...StoreFile[]] {
     throw new CliError(
       EXIT.failure,
       `storage.${seam}_driver is ${store.driver}, and only SQLite files are backed up`,
-      'PostgreSQL has pg_dump and pg_basebackup.',
+      'PostgreSQL has pg_dump and pg_basebackup; directories and buckets are copied with your own tools.',
     )
   })
   if (first === undefined) throw new Error('there is always a metadata store')

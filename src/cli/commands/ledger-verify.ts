@@ -1,7 +1,7 @@
-import { openStores } from '../../app.ts'
+import { openStores } from '../../app/stores.ts'
 import { loadConfig } from '../../config/load.ts'
-import { verifyChain, type Verification } from '../../memory/ledger.ts'
-import { findChain, listChains } from '../../memory/store/chains.ts'
+import type { Verification } from '../../memory/ledger.ts'
+import { verifyLedger } from '../../memory/verify-ledger.ts'
 import { defineCommand } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
 import type { Row } from '../output.ts'
@@ -27,18 +27,11 @@ export const verify = defineCommand({
     requireDatabase(config)
     const stores = await openStores(config)
     try {
-      const { metadata, ledger } = stores.databases
-      const chains = (await listChains(metadata)).filter(
-        (chain) => (workspace ?? chain.workspaceId) === chain.workspaceId,
-      )
-      if (workspace !== undefined && chains.length === 0) {
+      const found = await verifyLedger(stores.databases, workspace)
+      if (workspace !== undefined && found.length === 0) {
         throw new CliError(EXIT.notFound, `workspace ${workspace} has no ledger here`)
       }
-      const outcomes: Verification[] = []
-      for (const { workspaceId } of chains) {
-        const outcome = await verifyChain(ledger, workspaceId, () => findChain(metadata, workspaceId))
-        outcomes.push(expectHead(outcome, expected))
-      }
+      const outcomes = found.map((outcome) => expectHead(outcome, expected))
       const [first] = outcomes
       if (workspace !== undefined && first) await output.answer(first, () => [toRow(first)])
       else await output.list({ chains: outcomes }, outcomes, toRow)

@@ -1,4 +1,4 @@
-import { createMemory } from '../../app.ts'
+import { createMemory } from '../../app/memory.ts'
 import { systemClock } from '../../base/clock.ts'
 import { loadConfig } from '../../config/load.ts'
 import type { MigrationState } from '../../memory/migrate-embeddings.ts'
@@ -7,6 +7,7 @@ import { defineCommand } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
 import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
 import { requireDatabase } from '../stores.ts'
+import { untilStopped } from '../until-stopped.ts'
 
 /** Contract: memory.md 11.4. */
 export const embeddings = defineCommand({
@@ -49,17 +50,3 @@ export const embeddings = defineCommand({
     }
   },
 })
-
-const STOPS = ['SIGINT', 'SIGTERM'] as const
-
-/** Runs `work` with a signal that the first SIGINT or SIGTERM aborts. */
-async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const controller = new AbortController()
-  const abort = (): void => controller.abort()
-  for (const name of STOPS) process.once(name, abort)
-  try {
-    return await work(controller.signal)
-  } finally {
-    for (const name of STOPS) process.off(name, abort)
-  }
-}

@@ -58,7 +58,3 @@ export function collect(events: readonly ChatEvent[]): Answer {
     ...(usage && { usage }),
   }
 }
-
-/** Whether something was said that a client would have to take back. */
-export const isContent = ({ kind }: ChatEvent): boolean =>
-  kind === 'text' || kind === 'reasoning' || kind === 'sealed' || kind === 'call' || kind === 'stop'

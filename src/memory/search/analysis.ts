@@ -49,8 +49,11 @@ const ASCII_RUN = /[a-z0-9]+/g
 // eslint-disable-next-line no-control-regex
 const ASCII = /^[\0-\x7f]*$/
 
+/** No letters but those of ASCII are in a text. */
+export const isAscii = (text: string): boolean => ASCII.test(text)
+
 function runs(text: string): string[] {
-  return ASCII.test(text) ? (text.toLowerCase().match(ASCII_RUN) ?? []) : (fold(text).match(RUN) ?? [])
+  return isAscii(text) ? (text.toLowerCase().match(ASCII_RUN) ?? []) : (fold(text).match(RUN) ?? [])
 }
 
 /** NFC at the end puts Korean syllables together again. */
@@ -59,7 +62,7 @@ function fold(text: string): string {
 }
 
 /** `follow-up` as `followup`. */
-function compounds(text: string): string[] {
+export function compounds(text: string): string[] {
   if (!HYPHEN.test(text)) return []
   return (fold(text).match(COMPOUND) ?? []).map((compound) => compound.replace(/[^\p{L}\p{N}]/gu, ''))
 }

@@ -172,17 +172,24 @@ export class CellTable {
 }
 
 /** Where the Memory stands, or would stand, in its stream. */
-export function position({ stream, createdAt, id }: MemoryEntry): number {
+export function position(memory: MemoryEntry): number {
+  const { stream } = memory
+  // Mostly it comes last, which a million others need not be asked about.
+  const last = stream.at(-1)
+  if (last && isBefore(last, memory)) return stream.length
   let low = 0
   let high = stream.length
   while (low < high) {
     const middle = (low + high) >>> 1
     const other = stream[middle]
-    if (other && (other.createdAt < createdAt || (other.createdAt === createdAt && other.id < id))) low = middle + 1
+    if (other && isBefore(other, memory)) low = middle + 1
     else high = middle
   }
   return low
 }
+
+const isBefore = (a: MemoryEntry, b: MemoryEntry): boolean =>
+  a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id)
 
 const bySeq = (a: CellEntry, b: CellEntry): number => a.seq - b.seq
 

@@ -4,11 +4,13 @@ import type { KeywordScores } from './keyword-scores.ts'
 import type { LexicalIndex, QueryTerm } from './lexical.ts'
 import { byScore, type Listed } from './memory-list.ts'
 import type { Signal, Signals } from './signals.ts'
+import type { ScoreParts } from './types.ts'
 
 export interface Fused {
   memory: MemoryEntry
   /** In [0, 1] unless the caller's weights make it more. */
   score: number
+  parts?: ScoreParts
 }
 
 /** The caller's weights: both lists min-max-normalised, absent = 0. Contract: memory.md 4.2. */
@@ -53,22 +55,42 @@ export interface Context {
  * The default fusion: BM25 and cosine of a Memory, each with what the Memories around lend, scaled by the highest and added;
  * more for what was said by whom the query asks for. The best one scores 1. Contract: memory.md 4.2.
  */
-export function fuseWithContext({ keyword, vector, fusionWeight }: Signals, context: Context): Fused[] {
+export async function fuseWithContext(
+  { keyword, vector, fusionWeight }: Signals,
+  context: Context,
+): Promise<readonly Fused[]> {
   const found = new Set([...keyword.list, ...vector.list].map(({ memory }) => memory))
   const scene = surroundings(found, context.coherence, context.passes)
-  const byTerms = scaled(keywordScores(scene, context))
-  const byCosine = scaled(withScoresAround(scene, cosines(scene, vector)))
+  await vector.gather?.(scene.memories)
+  const words = keywordScores(scene, context)
+  const ownCosines = cosines(scene, vector)
+  const meaning = { own: ownCosines, all: withScoresAround(scene, ownCosines) }
+  const [mostWords, mostMeaning] = [highest(words.all), highest(meaning.all) / fusionWeight]
   const memories = scene.memories.slice(0, scene.scored)
-  const sums = byTerms.map((score, i) => score + fusionWeight * (byCosine[i] ?? 0))
-  memories.forEach((memory, i) => (sums[i] = (sums[i] ?? 0) + (context.spokenAsAsked(memory) ? SPEAKER_SHARE : 0)))
-  const scores = scaled(sums)
+  const speaker = memories.map((memory) => (context.spokenAsAsked(memory) ? SPEAKER_SHARE : 0))
+  const sums = words.all.map((score, i) => score / mostWords + (meaning.all[i] ?? 0) / mostMeaning + (speaker[i] ?? 0))
+  const most = highest(sums)
+  /** Its own and what is lent, of one signal. */
+  const split = ({ own, all }: typeof words, i: number, top: number): [number, number] => [
+    (own[i] ?? 0) / top / most,
+    ((all[i] ?? 0) - (own[i] ?? 0)) / top / most,
+  ]
   return memories
-    .map((memory, i) => ({ memory, score: scores[i] ?? 0 }))
+    .map((memory, i) => {
+      const [ownWords, wordsAround] = split(words, i, mostWords)
+      const [ownMeaning, meaningAround] = split(meaning, i, mostMeaning)
+      const parts = { words: ownWords, wordsAround, meaning: ownMeaning, meaningAround }
+      return { memory, score: (sums[i] ?? 0) / most, parts: { ...parts, speaker: (speaker[i] ?? 0) / most } }
+    })
     .filter(({ memory, score }) => score > 0 || found.has(memory))
     .sort(byScore)
 }
 
-function keywordScores(scene: Surroundings, { lexical, terms, bm25 }: Context): Float32Array {
+/** Of the best Cell of each Memory, its own and with what those around lend. */
+function keywordScores(
+  scene: Surroundings,
+  { lexical, terms, bm25 }: Context,
+): { own: Float32Array; all: Float32Array } {
   const slots = new Uint32Array(scene.memories.length)
   const totals = new Float32Array(scene.memories.length)
   scene.memories.forEach(({ cells }, i) => {
@@ -77,7 +99,7 @@ function keywordScores(scene: Surroundings, { lexical, terms, bm25 }: Context): 
     totals[i] = bm25.at(slot)
   })
   const telling = terms.slice(0, CONTEXT_TERMS)
-  return withTermsAround(scene, totals, lexical.shares(telling, slots), telling.length)
+  return { own: totals, all: withTermsAround(scene, totals, lexical.shares(telling, slots), telling.length) }
 }
 
 function bestSlot(cells: readonly CellEntry[], bm25: KeywordScores): number {
@@ -106,11 +128,8 @@ function cosines({ memories }: Surroundings, { list, scoresAt }: Signal): Float3
   return best
 }
 
-/** By the highest, which becomes 1. */
-function scaled(scores: Float32Array): Float32Array {
-  const highest = scores.reduce((a, b) => Math.max(a, b), 0)
-  return highest > 0 ? scores.map((score) => score / highest) : scores
-}
+/** What makes the best score 1; 1 where there is none. */
+const highest = (scores: Float32Array): number => scores.reduce((a, b) => Math.max(a, b), 0) || 1
 
 /**
  * What each signal says of Cells, 0 = nothing. Of two signals each counts by its weight and as a share of its highest score,

@@ -12,7 +12,7 @@ const CELLS_PER_HIT = 10
 export function hitsOf(ranked: readonly Fused[], signals: Signals, includeCells: boolean): SearchHit[] {
   const byKeyword = placesIn(signals.keyword)
   const byVector = placesIn(signals.vector)
-  return ranked.map(({ memory, score }) => {
+  return ranked.map(({ memory, score, parts }) => {
     const keyword = byKeyword.get(memory) ?? unlisted(signals.keyword, memory)
     const vector = byVector.get(memory) ?? unlisted(signals.vector, memory)
     const shown = (keyword?.rank ?? Infinity) < (vector?.rank ?? Infinity) ? keyword : (vector ?? keyword)
@@ -20,6 +20,7 @@ export function hitsOf(ranked: readonly Fused[], signals: Signals, includeCells:
       memoryId: memory.id,
       cellNo: (shown?.cell ?? memory.cells[0])?.cellNo ?? 0,
       score,
+      ...(parts && { parts }),
       ...(vector && { vectorScore: vector.score }),
       ...(keyword && { keywordScore: keyword.score }),
       ...(includeCells && { cells: bestCells(memory, signals) }),

@@ -1,7 +1,7 @@
 import type { SearchIndex } from '../ports.ts'
 import type { LocalSearch } from './local.ts'
 import type { RemoteSearch } from './remote.ts'
-import type { CellSource, SearchAnswer, SearchQuery } from './types.ts'
+import type { CellSource, IndexSizes, SearchAnswer, SearchQuery } from './types.ts'
 
 /**
  * Measured by bench/search-host.ts: in this thread a search holds up everything else for 4 ms at 5,000 Cells, 8 at 50,000 and
@@ -35,9 +35,9 @@ export class SearchHost implements SearchIndex {
     return orAborted(this.#search(workspaceId, model, query, signal), signal)
   }
 
-  /** Of the indexes in this thread. */
-  sizes(): { indexes: number; cells: number } {
-    return this.#local.sizes()
+  /** Of the indexes in this thread, and of those in the worker. */
+  sizes(): Record<'main' | 'worker', IndexSizes> {
+    return { main: this.#local.sizes(), worker: this.#remote.sizes() }
   }
 
   forget(workspaceId: string): void {

@@ -1,5 +1,7 @@
-import { documentTerms } from './analysis.ts'
+import { compounds, documentTerms, isAscii } from './analysis.ts'
 import { detached } from './detached.ts'
+import { stem } from './stemmer.ts'
+import { WordTable } from './word-table.ts'
 
 /** A list entry is 32 bits: a slot or a term number, then a count that stops at 255. */
 const COUNT_BITS = 8
@@ -40,6 +42,8 @@ export class LexicalIndex {
   #lengths = new Uint32Array(64)
   #log = new Uint32Array(1024)
   #logEnd = 0
+  /** By term number: how often the text at hand has it; zeros between texts. */
+  #tally = new Uint32Array(64)
   #spare: Float32Array | undefined
   #logLive = 0
   #size = 0
@@ -53,22 +57,34 @@ export class LexicalIndex {
   /** Puts a text into an empty slot. @throws RangeError when the index is full */
   add(slot: number, text: string): void {
     if (slot >= NUMBERS) throw new RangeError(`more than ${NUMBERS} Cells in a workspace`)
-    const counts = new Map<string, number>()
+    const distinct: number[] = []
     let length = 0
-    for (const term of documentTerms(text)) {
-      counts.set(term, (counts.get(term) ?? 0) + 1)
+    let tally = this.#tally
+    const take = (number: number): void => {
+      if (number >= tally.length) this.#tally = tally = grown(tally, Math.ceil(number * 1.5))
+      const count = tally[number] ?? 0
+      if (count === 0) distinct.push(number)
+      tally[number] = count + 1
       length++
     }
-    this.#reserve(slot, counts.size)
+    const numberOf = (word: string): number => this.#number(stem(word))
+    if (isAscii(text)) {
+      knownTo(this).read(text, numberOf, take)
+      for (const word of compounds(text)) take(numberOf(word))
+    } else {
+      for (const term of documentTerms(text)) take(this.#number(term))
+    }
+    this.#reserve(slot, distinct.length)
     this.#starts[slot] = this.#logEnd
-    this.#counts[slot] = counts.size
+    this.#counts[slot] = distinct.length
     this.#lengths[slot] = length
-    for (const [term, count] of counts) {
-      const number = this.#number(term)
+    for (const number of distinct) {
+      const count = tally[number] ?? 0
+      tally[number] = 0
       this.#log[this.#logEnd++] = pack(number, count)
       this.#insert(number, pack(slot, count))
     }
-    this.#logLive += counts.size
+    this.#logLive += distinct.length
     this.#words += length
     this.#size++
   }
@@ -226,9 +242,13 @@ export class LexicalIndex {
     const n = this.#frequencies[number] ?? 0
     let list = this.#postings[number] ?? EMPTY
     if (n === list.length) this.#postings[number] = list = grown(list, n === 0 ? 1 : Math.ceil(n * 1.5) + 2)
-    const at = n === 0 || (list[n - 1] ?? 0) < posting ? n : lowerBound(list, n, posting)
-    list.copyWithin(at + 1, at, n)
-    list[at] = posting
+    if (n === 0 || (list[n - 1] ?? 0) < posting) {
+      list[n] = posting
+    } else {
+      const at = lowerBound(list, n, posting)
+      list.copyWithin(at + 1, at, n)
+      list[at] = posting
+    }
     this.#frequencies[number] = n + 1
   }
 
@@ -243,6 +263,7 @@ export class LexicalIndex {
     this.#terms[number] = ''
     this.#postings[number] = EMPTY
     this.#free.push(number)
+    knownTo(this).clear()
   }
 
   #reserve(slot: number, entries: number): void {
@@ -266,6 +287,19 @@ export class LexicalIndex {
 }
 
 const EMPTY = new Uint32Array(0)
+
+/**
+ * Numbers of words in the index filled last: 2.6 MB a thread. Without cutting, hashing and stemming each word anew a Cell of
+ * 80 words takes half the time.
+ */
+let known: { of: LexicalIndex; words: WordTable } | undefined
+
+function knownTo(index: LexicalIndex): WordTable {
+  known ??= { of: index, words: new WordTable() }
+  if (known.of !== index) known.words.clear()
+  known.of = index
+  return known.words
+}
 
 const pack = (number: number, count: number): number => number * (COUNT_MASK + 1) + Math.min(count, COUNT_MASK)
 

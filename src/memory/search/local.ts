@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { KeyedMutex } from '../../base/keyed-mutex.ts'
 import type { SearchIndex } from '../ports.ts'
-import type { CellSource, SearchAnswer, SearchQuery } from './types.ts'
+import type { Rescore } from './signals.ts'
+import type { CellSource, IndexSizes, SearchAnswer, SearchQuery } from './types.ts'
 import { WorkspaceIndex } from './workspace-index.ts'
 
 /** Cells taken in between two turns of the event loop: some 2 ms. */
@@ -50,7 +51,7 @@ export class LocalSearch implements SearchIndex {
   }
 
   /** Of all indexes together. */
-  sizes(): { indexes: number; cells: number } {
+  sizes(): IndexSizes {
     const held = [...this.#held.values()]
     return { indexes: held.length, cells: held.reduce((sum, { index }) => sum + index.size, 0) }
   }
@@ -66,15 +67,15 @@ export class LocalSearch implements SearchIndex {
 
   #hold(workspaceId: string, model: string): Held {
     const known = this.#held.get(workspaceId)
-    const held = known?.model === model ? known : this.#create(model)
+    const held = known?.model === model ? known : this.#create(workspaceId, model)
     this.#held.delete(workspaceId)
     this.#held.set(workspaceId, held)
     return held
   }
 
-  #create(model: string): Held {
-    const index = new WorkspaceIndex((cellNos) => this.#source.vectors(model, cellNos))
-    return { model, index, seq: 0 }
+  #create(workspaceId: string, model: string): Held {
+    const rescore: Rescore = (cellNos) => this.#source.vectors(model, cellNos)
+    return { model, index: new WorkspaceIndex(rescore, this.#source.vectorSearch?.(workspaceId, model)), seq: 0 }
   }
 
   async #update(workspaceId: string, held: Held): Promise<void> {

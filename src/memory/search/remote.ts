@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { packageRoot } from '../../base/package-root.ts'
 import type { SearchIndex } from '../ports.ts'
-import type { SearchAnswer, SearchQuery } from './types.ts'
+import type { IndexSizes, SearchAnswer, SearchQuery } from './types.ts'
 
 /** How a worker opens a source of its own, and what it holds. */
 export interface WorkerStart {
@@ -20,12 +20,14 @@ export type ToWorker =
   | { kind: 'cancel'; id: number }
   | { kind: 'forget'; workspaceId: string }
 
-export type FromWorker = { id: number; answer: SearchAnswer } | { id: number; error: unknown }
+export type FromWorker = { id: number; sizes: IndexSizes } & ({ answer: SearchAnswer } | { error: unknown })
 
 interface Pending {
   resolve(answer: SearchAnswer): void
   reject(reason: unknown): void
 }
+
+const NONE: IndexSizes = { indexes: 0, cells: 0 }
 
 /** File URL of an entry of the build. Workers run these also where the rest runs from source: Node 20 runs no TypeScript. */
 export const builtModule = (entry: string): string => pathToFileURL(join(packageRoot, 'dist', `${entry}.js`)).href
@@ -36,6 +38,7 @@ export class RemoteSearch implements SearchIndex {
   readonly #module: string
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | undefined
+  #sizes: IndexSizes = NONE
   #lastId = 0
 
   constructor(start: WorkerStart, module = builtModule('search-worker')) {
@@ -53,6 +56,11 @@ export class RemoteSearch implements SearchIndex {
       this.#pending.set(id, { resolve, reject })
       this.#send({ kind: 'search', id, workspaceId, model, query })
     }).finally(() => signal.removeEventListener('abort', cancel))
+  }
+
+  /** Of the indexes in the worker, at its last answer. */
+  sizes(): IndexSizes {
+    return this.#sizes
   }
 
   forget(workspaceId: string): void {
@@ -73,6 +81,7 @@ export class RemoteSearch implements SearchIndex {
     worker.on('error', (error) => this.#fail(error))
     worker.on('exit', () => {
       this.#worker = undefined
+      this.#sizes = NONE
       this.#fail(new Error('the search thread ended'))
     })
     return worker
@@ -81,6 +90,7 @@ export class RemoteSearch implements SearchIndex {
   #settle(message: FromWorker): void {
     const pending = this.#pending.get(message.id)
     this.#pending.delete(message.id)
+    this.#sizes = message.sizes
     if (this.#pending.size === 0) this.#worker?.unref()
     if ('error' in message) pending?.reject(message.error)
     else pending?.resolve(message.answer)

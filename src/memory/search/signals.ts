@@ -1,4 +1,4 @@
-import type { CellTable } from './cell-table.ts'
+import type { CellTable, MemoryEntry } from './cell-table.ts'
 import type { VectorCodes } from './codes.ts'
 import type { KeywordScores } from './keyword-scores.ts'
 import { type Listed, listed } from './memory-list.ts'
@@ -9,6 +9,8 @@ export interface Signal {
   list: Listed[]
   /** Scores of these slots in their order; -Infinity where there is none. */
   scoresAt: (slots: Uint32Array) => Float32Array
+  /** Of scores that a database holds: brings those of all Cells of these Memories here. Without it `scoresAt` lacks them. */
+  gather?: (memories: readonly MemoryEntry[]) => Promise<void>
 }
 
 export interface Signals {
@@ -56,21 +58,6 @@ export async function vectorSignal(
       const found = codes.scoreAt(asked, query)
       return found.map((score, i) => known.get(asked[i] ?? -1) ?? score)
     },
-  }
-}
-
-/** Cosines that a database found. */
-export function foundSignal(
-  table: CellTable,
-  cosines: ReadonlyMap<number, number>,
-  mask: Uint8Array | undefined,
-): Signal {
-  const cells = [...cosines.keys()].flatMap((cellNo) => table.cell(cellNo) ?? [])
-  const allowed = cells.filter(({ slot }) => !mask || mask[slot] === 1)
-  const scores = new Map(allowed.map(({ slot, cellNo }) => [slot, cosines.get(cellNo) ?? 0]))
-  return {
-    list: listed(table, Uint32Array.from(scores.keys()), Float32Array.from(scores.values())),
-    scoresAt: (slots) => Float32Array.from(slots, (slot) => scores.get(slot) ?? -Infinity),
   }
 }
 

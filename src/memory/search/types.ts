@@ -11,8 +11,11 @@ export interface CellDocument {
   collectionId: string | null
   agentId: string
   createdAt: number
-  /** Unit-length vector of the workspace's current model; null while it waits for one. */
-  vector: Float32Array | null
+  /**
+   * Unit-length vector of the workspace's current model; `elsewhere` = it has one, in a database that searches by itself;
+   * null while it waits for one.
+   */
+  vector: Float32Array | 'elsewhere' | null
 }
 
 export interface SearchFilter {
@@ -27,10 +30,10 @@ export interface SearchFilter {
 }
 
 /**
- * How the vector signal is had: `hash` = the index embeds the query itself with its own word statistics; a vector = of a
- * model asked outside; `scores` = cosines by cellNo from a database that searches vectors itself; null = no vector signal.
+ * What the vector signal is asked with: `hash` = the index embeds the query itself with its own word statistics; a vector =
+ * of a model asked outside; null = no vector signal.
  */
-export type VectorSignal = 'hash' | Float32Array | { scores: ReadonlyMap<number, number> } | null
+export type VectorSignal = 'hash' | Float32Array | null
 
 export interface SearchQuery {
   text: string
@@ -47,11 +50,24 @@ export interface SearchQuery {
   includeCells: boolean
 }
 
+/** What a score of the default fusion is made of; the parts add up to it. */
+export interface ScoreParts {
+  /** Of the Memory itself, and what those around it lend. */
+  words: number
+  wordsAround: number
+  meaning: number
+  meaningAround: number
+  /** For being said by whom the query asks for. */
+  speaker: number
+}
+
 export interface SearchHit {
   memoryId: string
   /** The best Cell. */
   cellNo: number
   score: number
+  /** In the default fusion. */
+  parts?: ScoreParts
   /** Cosine and BM25 of the best Cell of each list, where it is in that list. */
   vectorScore?: number
   keywordScore?: number
@@ -63,6 +79,25 @@ export interface SearchAnswer {
   hits: SearchHit[]
   /** Distinct Cells actually scored after filters. */
   scanned: number
+}
+
+export interface ScoredCell {
+  cellNo: number
+  cosine: number
+}
+
+/** The vectors of one workspace and model, in a database that searches by itself. Answers are best first. */
+export interface VectorSearch {
+  /** The nearest Cells of the workspace, or nearly so. Fewer than `limit`: the search gave up, or there are no more. */
+  nearest(query: Float32Array, limit: number): Promise<ScoredCell[]>
+  /** The nearest of these Cells (at most `limit`, else all that have a vector), exactly. */
+  compare(query: Float32Array, cellNos: readonly number[], limit?: number): Promise<ScoredCell[]>
+}
+
+/** What the indexes of a thread hold together. */
+export interface IndexSizes {
+  indexes: number
+  cells: number
 }
 
 /** A Memory as recall sees it now: all its Cells, and none once it is forgotten. */
@@ -88,5 +123,7 @@ export interface CellSource {
   changes(workspaceId: string, model: string, sinceSeq: number): AsyncIterable<ChangeBatch>
   /** Vectors of Cells, to score candidates with again; absent where a Cell has none. */
   vectors(model: string, cellNos: readonly number[]): Promise<ReadonlyMap<number, Float32Array>>
+  /** Where a database searches vectors by itself; `changes` says `elsewhere` then. */
+  vectorSearch?(workspaceId: string, model: string): VectorSearch
   close(): Promise<void>
 }

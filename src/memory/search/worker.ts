@@ -12,9 +12,10 @@ async function search({ id, workspaceId, model, query }: ToWorker & { kind: 'sea
   const controller = new AbortController()
   running.set(id, controller)
   try {
-    return { id, answer: await indexes.search(workspaceId, model, query, controller.signal) }
+    const answer = await indexes.search(workspaceId, model, query, controller.signal)
+    return { id, answer, sizes: indexes.sizes() }
   } catch (error) {
-    return { id, error }
+    return { id, error, sizes: indexes.sizes() }
   } finally {
     running.delete(id)
   }

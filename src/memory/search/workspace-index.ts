@@ -8,8 +8,9 @@ import { KeywordScores } from './keyword-scores.ts'
 import { LexicalIndex, type QueryTerm } from './lexical.ts'
 import { hitsOf } from './hits.ts'
 import { speakersAskedFor } from './speakers.ts'
-import { foundSignal, keywordSignal, type Rescore, type Signal, type Signals, vectorSignal } from './signals.ts'
-import type { CellDocument, MemoryCells, SearchAnswer, SearchQuery } from './types.ts'
+import { databaseSignal } from './database-signal.ts'
+import { keywordSignal, type Rescore, type Signal, type Signals, vectorSignal } from './signals.ts'
+import type { CellDocument, MemoryCells, SearchAnswer, SearchQuery, VectorSearch } from './types.ts'
 
 /** Memories of each list that take part in a fusion, and for each hit wanted. */
 const DEPTH = 100
@@ -17,19 +18,22 @@ const DEPTH_PER_HIT = 4
 
 /**
  * All Cells of one workspace, to be searched by keyword, by vector, or by both. It holds words and vector codes, no text
- * and no vectors; `rescore` gives the vectors of a few candidates, whose cosines are then exact. Contract: memory.md 4.
+ * and no vectors; `rescore` gives the vectors of a few candidates, whose cosines are then exact. With a `database` that
+ * searches vectors it holds words only. Contract: memory.md 4.
  */
 export class WorkspaceIndex {
   readonly #table = new CellTable()
   readonly #lexical = new LexicalIndex()
   readonly #coherence = new Coherence(this.#table, this.#lexical)
   readonly #rescore: Rescore | undefined
+  readonly #database: VectorSearch | undefined
   #codes: VectorCodes | undefined
   /** By slot: 1 where a vector other than zero is. */
   #embedded = new Uint8Array(64)
 
-  constructor(rescore?: Rescore) {
+  constructor(rescore?: Rescore, database?: VectorSearch) {
     this.#rescore = rescore
+    this.#database = database
   }
 
   /** Cells held. */
@@ -69,18 +73,19 @@ export class WorkspaceIndex {
     const keyword = keywordSignal(bm25)
     const vector = query.mode === 'keyword' ? NOTHING : await this.#vectorSignal(query, mask, depth)
     const signals = { keyword, vector, fusionWeight: query.fusionWeight }
-    const ranked = this.#rank(query, signals, { terms, bm25, mask }).slice(0, query.k)
+    const ranked = (await this.#rank(query, signals, { terms, bm25, mask })).slice(0, query.k)
+    await vector.gather?.(ranked.map(({ memory }) => memory))
     return {
       hits: hitsOf(ranked, signals, query.includeCells),
       scanned: this.#scanned(bm25, vector, mask),
     }
   }
 
-  #rank(
+  async #rank(
     { mode, text, weights }: SearchQuery,
     signals: Signals,
     { terms, bm25, mask }: { terms: QueryTerm[]; bm25: KeywordScores; mask: Uint8Array | undefined },
-  ): readonly Fused[] {
+  ): Promise<readonly Fused[]> {
     if (mode === 'keyword') return signals.keyword.list
     if (mode === 'vector') return signals.vector.list
     if (weights) return fuseWeighted(signals, weights)
@@ -99,9 +104,12 @@ export class WorkspaceIndex {
   }
 
   async #vectorSignal({ text, vector, k }: SearchQuery, mask: Uint8Array | undefined, depth: number): Promise<Signal> {
-    if (vector !== null && vector !== 'hash' && 'scores' in vector) return foundSignal(this.#table, vector.scores, mask)
-    if (vector === null || !this.#codes) return NOTHING
+    if (vector === null) return NOTHING
     const values = vector === 'hash' ? embedQuery(text, (stem) => this.#lexical.idf(stem)) : vector
+    if (this.#database) {
+      return databaseSignal(this.#table, this.#database, values, { mask, embedded: this.#embedded, depth, memories: k })
+    }
+    if (!this.#codes) return NOTHING
     const wanted = { depth, exact: DEPTH_PER_HIT * k, rescore: this.#rescore }
     return vectorSignal(this.#table, this.#codes, values, mask, wanted)
   }
@@ -111,14 +119,15 @@ export class WorkspaceIndex {
     if (known) this.#table.move(known, cell.seq)
     const { slot } = known ?? this.#table.add(cell)
     if (!known) this.#lexical.add(slot, cell.text)
-    if (cell.vector) {
-      this.#codes ??= new VectorCodes(cell.vector.length)
-      this.#codes.put(slot, cell.vector)
+    const { vector } = cell
+    if (vector instanceof Float32Array) {
+      this.#codes ??= new VectorCodes(vector.length)
+      this.#codes.put(slot, vector)
     } else {
       this.#codes?.clear(slot)
     }
     if (slot >= this.#embedded.length) this.#embedded = grownBytes(this.#embedded, slot)
-    this.#embedded[slot] = this.#codes?.has(slot) ? 1 : 0
+    this.#embedded[slot] = vector === 'elsewhere' || this.#codes?.has(slot) ? 1 : 0
   }
 
   #remove(cell: CellEntry): void {

@@ -1,7 +1,13 @@
+import { systemClock } from '../../base/clock.ts'
+import { createLogger } from '../../base/log.ts'
 import { inList, type Database } from '../../database/database.ts'
 import { openDatabase, type DatabaseAddress } from '../../database/open.ts'
 import type { CellDocument, CellSource, ChangeBatch, MemoryCells } from '../search/types.ts'
-import { findVectors, type CellRow } from './cells.ts'
+import type { CellRow } from './cells.ts'
+import { Bodies } from './content/bodies.ts'
+import { openContent, type ContentAddress } from './content/open.ts'
+import { vectorStore, type VectorDriver } from './vector/index.ts'
+import type { VectorStore } from './vector/vector-store.ts'
 
 const MEMORIES_AT_ONCE = 500
 const CELLS_AT_ONCE = 500
@@ -19,32 +25,58 @@ interface ChangedMemory {
 export interface CellSourceAddress {
   metadata: DatabaseAddress
   vector: DatabaseAddress
+  vectorDriver: VectorDriver
+  content?: ContentAddress | undefined
 }
 
 /** A source with connections of its own, for reading only. */
 export function openCellSource(address: CellSourceAddress): CellSource {
-  const metadata = openDatabase({ ...address.metadata, readonly: true })
-  const isShared = address.vector.dsn === address.metadata.dsn
-  const vector = isShared ? metadata : openDatabase({ ...address.vector, readonly: true })
-  const source = createCellSource(metadata, vector)
+  const opened = new Map<string, Database>()
+  const open = (database: DatabaseAddress): Database => {
+    const known = opened.get(database.dsn) ?? openDatabase({ ...database, readonly: true })
+    opened.set(database.dsn, known)
+    return known
+  }
+  const metadata = open(address.metadata)
+  const { content } = address
+  const bodiesIn = content && 'database' in content ? open(content.database) : undefined
+  const store = content && openContent(content, systemClock, bodiesIn)
+  const bodies = new Bodies(metadata, store, createLogger('error', 'json'))
   return {
-    ...source,
+    ...createCellSource(metadata, open(address.vector), vectorStore(address.vectorDriver), bodies),
     close: async () => {
-      await metadata.close()
-      if (!isShared) await vector.close()
+      for (const database of opened.values()) await database.close()
     },
   }
 }
 
 /** Reads what recall searches from the databases that hold it; `close` leaves them open. */
-export function createCellSource(metadata: Database, vector: Database): CellSource {
+export function createCellSource(
+  metadata: Database,
+  vector: Database,
+  vectors: VectorStore,
+  bodies: Bodies,
+): CellSource {
+  const { search } = vectors
+  const vectorsOf = async (cells: readonly CellRow[], model: string): Promise<VectorsOfCells> => {
+    if (search) return new Map(cells.map((cell) => [cell.cell_no, cell.embedding_model === model ? 'elsewhere' : null]))
+    return vectors.find(
+      vector,
+      model,
+      cells.map((cell) => cell.cell_no),
+    )
+  }
   return {
     count: (workspaceId) => countCells(metadata, workspaceId),
-    changes: (workspaceId, model, sinceSeq) => readChanges(metadata, vector, workspaceId, model, sinceSeq),
-    vectors: (model, cellNos) => findVectors(vector, model, cellNos),
+    changes: (workspaceId, model, sinceSeq) =>
+      readChanges(metadata, bodies, workspaceId, sinceSeq, (cells) => vectorsOf(cells, model)),
+    vectors: (model, cellNos) => vectors.find(vector, model, cellNos),
+    ...(search && { vectorSearch: (workspaceId, model) => search(vector, workspaceId, model) }),
     close: () => Promise.resolve(),
   }
 }
+
+type VectorsOfCells = ReadonlyMap<number, CellDocument['vector']>
 
 async function countCells(db: Database, workspaceId: string): Promise<number> {
   const row = await db.get<{ n: number | null }>(
@@ -56,10 +88,10 @@ async function countCells(db: Database, workspaceId: string): Promise<number> {
 
 async function* readChanges(
   metadata: Database,
-  vector: Database,
+  bodies: Bodies,
   workspaceId: string,
-  model: string,
   sinceSeq: number,
+  vectorsOf: (cells: readonly CellRow[]) => Promise<VectorsOfCells>,
 ): AsyncGenerator<ChangeBatch> {
   const isFirst = sinceSeq === 0
   for (let since = sinceSeq; ;) {
@@ -67,7 +99,7 @@ async function* readChanges(
     const last = changed.at(-1)
     if (!last) return
     since = last.change_seq
-    yield { seq: since, memories: await readCells(metadata, vector, model, changed) }
+    yield { seq: since, memories: await readCells(metadata, bodies, changed, vectorsOf) }
   }
 }
 
@@ -100,21 +132,19 @@ async function findChanged(
   return rows.filter((row) => row.change_seq !== lastSeq)
 }
 
+/** A text that is lost is as blank here, so that one lost body does not end recall for all others. */
 async function readCells(
   metadata: Database,
-  vector: Database,
-  model: string,
+  bodies: Bodies,
   changed: readonly ChangedMemory[],
+  vectorsOf: (cells: readonly CellRow[]) => Promise<VectorsOfCells>,
 ): Promise<MemoryCells[]> {
   const rows = await metadata.all<CellRow>(
     `SELECT * FROM cell WHERE memory_id IN ${inList(metadata, '$1')} ORDER BY memory_id, seq`,
     [JSON.stringify(changed.map((memory) => memory.memory_id))],
   )
-  const vectors = await findVectors(
-    vector,
-    model,
-    rows.map((row) => row.cell_no),
-  )
+  const vectors = await vectorsOf(rows)
+  const texts = new Map((await bodies.texts(rows, 'skip')).map((cell) => [cell.cell_no, cell.text]))
   const byMemory = new Map(changed.map((memory) => [memory.memory_id, { memory, cells: new Array<CellDocument>() }]))
   for (const row of rows) {
     const owner = byMemory.get(row.memory_id)
@@ -123,7 +153,7 @@ async function readCells(
       cellId: row.cell_id,
       memoryId: row.memory_id,
       seq: row.seq,
-      text: row.text,
+      text: texts.get(row.cell_no) ?? '',
       collectionId: owner.memory.collection_id,
       agentId: owner.memory.written_by_agent_id,
       createdAt: owner.memory.created_at,

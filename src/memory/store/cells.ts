@@ -9,7 +9,10 @@ export interface CellRow {
   workspace_id: string
   memory_id: string
   seq: number
-  text: string
+  /** Null when it is in a content store alone, in the object of its Memory's head. Read it through `Bodies`. */
+  text: string | null
+  /** Length in UTF-8 of a text that was put into a content store; null for one that never was. */
+  text_bytes: number | null
   text_md5: string
   agent_id: string
   metadata_json: string | null
@@ -18,7 +21,7 @@ export interface CellRow {
   created_at: number
 }
 
-export const toCell = (row: CellRow): Cell => ({
+export const toCell = (row: CellRow & { text: string }): Cell => ({
   cell_id: row.cell_id,
   memory_id: row.memory_id,
   seq: row.seq,
@@ -49,11 +52,23 @@ export async function findCellsByNo(db: Queryable, cellNos: readonly number[]): 
 }
 
 /** The first Cell of each of these Memories. */
-export async function findFirstCells(db: Queryable, memoryIds: readonly string[]): Promise<Map<string, CellRow>> {
-  const rows = await db.all<CellRow>(`SELECT * FROM cell WHERE memory_id IN ${inList(db, '$1')} AND seq = 0`, [
+export async function findFirstCells(db: Queryable, memoryIds: readonly string[]): Promise<CellRow[]> {
+  return db.all<CellRow>(`SELECT * FROM cell WHERE memory_id IN ${inList(db, '$1')} AND seq = 0`, [
     JSON.stringify(memoryIds),
   ])
-  return new Map(rows.map((row) => [row.memory_id, row]))
+}
+
+/** Those of the Cells that are still there. */
+export async function findLivingCells(db: Queryable, cellNos: readonly number[]): Promise<Set<number>> {
+  const rows = await db.all<{ cell_no: number }>(`SELECT cell_no FROM cell WHERE cell_no IN ${inNumbers(db, '$1')}`, [
+    JSON.stringify(cellNos),
+  ])
+  return new Set(rows.map((row) => row.cell_no))
+}
+
+/** No text of the Memory's Cells is in a content store alone. */
+export async function hasTexts(db: Queryable, memoryId: string): Promise<boolean> {
+  return (await db.get('SELECT 1 FROM cell WHERE memory_id = $1 AND text IS NULL LIMIT 1', [memoryId])) === undefined
 }
 
 /** Cells of the Memory without a vector of the model. */
@@ -73,13 +88,14 @@ export async function insertCells(
   const rows = await insertMany<{ cell_no: number; cell_id: string }>(
     tx,
     'cell',
-    'cell_id, workspace_id, memory_id, seq, text, text_md5, agent_id, embedding_model, created_at',
+    'cell_id, workspace_id, memory_id, seq, text, text_bytes, text_md5, agent_id, embedding_model, created_at',
     cells.map((cell) => [
       cell.cell_id,
       cell.workspace_id,
       cell.memory_id,
       cell.seq,
       cell.text,
+      cell.text_bytes,
       cell.text_md5,
       cell.agent_id,
       cell.embedding_model,
@@ -95,50 +111,31 @@ export async function moveCells(tx: Queryable, moves: readonly { cellNo: number;
   for (const { cellNo, seq } of moves) await tx.run('UPDATE cell SET seq = $2 WHERE cell_no = $1', [cellNo, seq])
 }
 
-export async function markEmbedded(tx: Queryable, cellNos: readonly number[], model: string): Promise<void> {
-  await tx.run(`UPDATE cell SET embedding_model = $2 WHERE cell_no IN ${inNumbers(tx, '$1')}`, [
-    JSON.stringify(cellNos),
-    model,
-  ])
+/** Says of which model the Cells' vectors are, with `onlyDue` of those alone that have a job of the model; gives them. */
+export function markEmbedded(
+  tx: Queryable,
+  cellNos: readonly number[],
+  model: string,
+  onlyDue: boolean,
+): Promise<Pick<CellRow, 'cell_no' | 'memory_id'>[]> {
+  const due = 'AND EXISTS (SELECT 1 FROM embed_job AS job WHERE job.cell_no = cell.cell_no AND job.model = $2)'
+  return tx.all(
+    `UPDATE cell SET embedding_model = $2 WHERE cell_no IN ${inNumbers(tx, '$1')} ${onlyDue ? due : ''}
+     RETURNING cell_no, memory_id`,
+    [JSON.stringify(cellNos), model],
+  )
+}
+
+/** Those of the Cells that are gone, or marked with another model. */
+export async function findUnmarked(tx: Queryable, cellNos: readonly number[], model: string): Promise<number[]> {
+  const rows = await tx.all<{ cell_no: number }>(
+    `SELECT cell_no FROM cell WHERE cell_no IN ${inNumbers(tx, '$1')} AND embedding_model = $2`,
+    [JSON.stringify(cellNos), model],
+  )
+  const marked = new Set(rows.map((row) => row.cell_no))
+  return cellNos.filter((cellNo) => !marked.has(cellNo))
 }
 
 export async function deleteCells(tx: Queryable, cellNos: readonly number[]): Promise<void> {
   await tx.run(`DELETE FROM cell WHERE cell_no IN ${inNumbers(tx, '$1')}`, [JSON.stringify(cellNos)])
 }
-
-/** Vectors, in whatever database holds them: float32, little-endian. */
-export async function insertVectors(
-  tx: Queryable,
-  model: string,
-  vectors: readonly { cellNo: number; vector: Float32Array }[],
-): Promise<void> {
-  for (const { cellNo, vector } of vectors) {
-    await tx.run(
-      `INSERT INTO cell_vector (cell_no, model, vector) VALUES ($1, $2, $3)
-       ON CONFLICT (cell_no, model) DO UPDATE SET vector = excluded.vector`,
-      [cellNo, model, toBytes(vector)],
-    )
-  }
-}
-
-export async function deleteVectors(tx: Queryable, cellNos: readonly number[]): Promise<void> {
-  await tx.run(`DELETE FROM cell_vector WHERE cell_no IN ${inNumbers(tx, '$1')}`, [JSON.stringify(cellNos)])
-}
-
-export async function findVectors(
-  db: Queryable,
-  model: string,
-  cellNos: readonly number[],
-): Promise<Map<number, Float32Array>> {
-  const rows = await db.all<{ cell_no: number; vector: Uint8Array }>(
-    `SELECT cell_no, vector FROM cell_vector WHERE cell_no IN ${inNumbers(db, '$1')} AND model = $2`,
-    [JSON.stringify(cellNos), model],
-  )
-  return new Map(rows.map((row) => [row.cell_no, fromBytes(row.vector)]))
-}
-
-const toBytes = (vector: Float32Array): Uint8Array =>
-  new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)
-
-/** Copies, because a view of floats must start at a multiple of four. */
-export const fromBytes = (bytes: Uint8Array): Float32Array => new Float32Array(Uint8Array.from(bytes).buffer)

@@ -1,4 +1,4 @@
-import { inList, inNumbers, type Queryable } from '../../database/database.ts'
+import { inList, type Queryable } from '../../database/database.ts'
 import type { CellRow } from './cells.ts'
 import type { MemoryRow } from './memories.ts'
 
@@ -23,22 +23,5 @@ export function findMemoriesAfter(
 export function findCellsOf(db: Queryable, memoryIds: readonly string[]): Promise<CellRow[]> {
   return db.all<CellRow>(`SELECT * FROM cell WHERE memory_id IN ${inList(db, '$1')} ORDER BY memory_id, seq`, [
     JSON.stringify(memoryIds),
-  ])
-}
-
-/** Those of the Cells that have a vector of the model. */
-export async function findEmbedded(db: Queryable, model: string, cellNos: readonly number[]): Promise<Set<number>> {
-  const rows = await db.all<{ cell_no: number }>(
-    `SELECT cell_no FROM cell_vector WHERE cell_no IN ${inNumbers(db, '$1')} AND model = $2`,
-    [JSON.stringify(cellNos), model],
-  )
-  return new Set(rows.map((row) => row.cell_no))
-}
-
-/** Deletes the Cells' vectors of other models, and gives their number. */
-export function deleteOtherVectors(tx: Queryable, model: string, cellNos: readonly number[]): Promise<number> {
-  return tx.run(`DELETE FROM cell_vector WHERE cell_no IN ${inNumbers(tx, '$1')} AND model <> $2`, [
-    JSON.stringify(cellNos),
-    model,
   ])
 }

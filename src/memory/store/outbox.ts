@@ -1,8 +1,8 @@
 import { inNumbers, type Queryable } from '../../database/database.ts'
 
-export type OutboxSeam = 'ledger' | 'graph' | 'vector'
+export type OutboxSeam = 'ledger' | 'graph' | 'vector' | 'content'
 
-/** Something that must still reach a seam in another database. */
+/** Something that must still reach a seam in another store. */
 export interface OutboxRow {
   outbox_no: number
   seam: OutboxSeam

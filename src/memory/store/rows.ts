@@ -10,9 +10,7 @@ export const fromJson = (text: string | null): Record<string, unknown> | undefin
 export const stringsFromJson = (text: string | null): Record<string, string> | undefined =>
   text === null ? undefined : (JSON.parse(text) as Record<string, string>)
 
-/** `{ key: value }`, or nothing when the value is null or undefined: for keys that are left out without a value. */
-export const optional = <K extends string, V>(key: K, value: V | null | undefined): { [P in K]?: V } =>
-  value === null || value === undefined ? {} : ({ [key]: value } as { [P in K]: V })
+export { optional } from '../../database/rows.ts'
 
 /** Rows of one insert: 64 at a time, so that a statement text is prepared once and round trips are few. */
 const CHUNK = 64

@@ -14,7 +14,10 @@ export interface VersionRow {
   agent_id: string
   content_md5_before: string | null
   content_md5_after: string
-  content: string
+  /** Null when it is in a content store alone. Read it through `Bodies`. */
+  content: string | null
+  /** Length in UTF-8 of a body that was put into a content store; null for one that never was. */
+  content_bytes: number | null
   /** The tags it ended with, JSON; null for the head. */
   tags: string | null
   created_at: number
@@ -28,13 +31,40 @@ export function findVersion(db: Queryable, memoryId: string, watermark: string):
   ])
 }
 
-/** Bodies by watermark. */
-export async function findContents(db: Queryable, watermarks: readonly string[]): Promise<Map<string, string>> {
-  const rows = await db.all<{ watermark: string; content: string }>(
-    `SELECT watermark, content FROM memory_version WHERE watermark IN ${inList(db, '$1')}`,
+/** Versions by watermark. */
+export async function findVersions(db: Queryable, watermarks: readonly string[]): Promise<Map<string, VersionRow>> {
+  const rows = await db.all<VersionRow>(`SELECT * FROM memory_version WHERE watermark IN ${inList(db, '$1')}`, [
+    JSON.stringify(watermarks),
+  ])
+  return new Map(rows.map((row) => [row.watermark, row]))
+}
+
+/** Those of the watermarks that are of a version. */
+export async function findWatermarks(db: Queryable, watermarks: readonly string[]): Promise<Set<string>> {
+  const rows = await db.all<{ watermark: string }>(
+    `SELECT watermark FROM memory_version WHERE watermark IN ${inList(db, '$1')}`,
     [JSON.stringify(watermarks)],
   )
-  return new Map(rows.map((row) => [row.watermark, row.content]))
+  return new Set(rows.map((row) => row.watermark))
+}
+
+/** By Memory, those of the heads whose bodies were put into a content store. */
+export async function findStoredHeads(
+  db: Queryable,
+  memoryIds: readonly string[],
+): Promise<Map<string, { workspaceId: string; memoryId: string; watermark: string }>> {
+  const rows = await db.all<{ workspace_id: string; memory_id: string; watermark: string }>(
+    `SELECT m.workspace_id, m.memory_id, v.watermark FROM memory m
+       JOIN memory_version v ON v.watermark = m.head_watermark
+      WHERE m.memory_id IN ${inList(db, '$1')} AND (v.content_bytes IS NOT NULL OR v.content IS NULL)`,
+    [JSON.stringify(memoryIds)],
+  )
+  return new Map(
+    rows.map((row) => [
+      row.memory_id,
+      { workspaceId: row.workspace_id, memoryId: row.memory_id, watermark: row.watermark },
+    ]),
+  )
 }
 
 /** Newest first, none created before `since` (ms); `before` is the number of the last one shown. */
@@ -45,7 +75,7 @@ export async function listVersions(
   limit: number,
   before: number | undefined,
 ): Promise<Page<WatermarkEntry>> {
-  const rows = await db.all<Omit<VersionRow, 'content'>>(
+  const rows = await db.all<Omit<VersionRow, 'content' | 'content_bytes'>>(
     `SELECT watermark, memory_id, version_no, op, agent_id, content_md5_before, content_md5_after, created_at
        FROM memory_version WHERE memory_id = $1 AND created_at >= $2 AND version_no < $3
       ORDER BY version_no DESC LIMIT $4`,
@@ -70,8 +100,8 @@ export async function listVersions(
 export async function insertVersion(tx: Queryable, version: Omit<VersionRow, 'tags' | 'superseded_at'>): Promise<void> {
   await tx.run(
     `INSERT INTO memory_version (watermark, memory_id, version_no, op, agent_id, content_md5_before, content_md5_after,
-       content, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+       content, content_bytes, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     [
       version.watermark,
       version.memory_id,
@@ -81,6 +111,7 @@ export async function insertVersion(tx: Queryable, version: Omit<VersionRow, 'ta
       version.content_md5_before,
       version.content_md5_after,
       version.content,
+      version.content_bytes,
       version.created_at,
     ],
   )
@@ -91,11 +122,38 @@ export async function supersedeVersion(tx: Queryable, watermark: string, tags: s
   await tx.run('UPDATE memory_version SET tags = $2, superseded_at = $3 WHERE watermark = $1', [watermark, tags, now])
 }
 
-export async function deleteVersions(tx: Queryable, memoryId: string): Promise<void> {
-  await tx.run('DELETE FROM memory_version WHERE memory_id = $1', [memoryId])
+/** Deletes the versions of a Memory, and tells whether a body of one was put into a content store. */
+export async function deleteVersions(tx: Queryable, memoryId: string): Promise<boolean> {
+  const rows = await tx.all<{ is_apart: number }>(
+    `DELETE FROM memory_version WHERE memory_id = $1
+     RETURNING CASE WHEN content_bytes IS NULL THEN 0 ELSE 1 END AS is_apart`,
+    [memoryId],
+  )
+  return rows.some((row) => row.is_apart === 1)
 }
 
-/** Purges versions replaced before `before` (ms); never a head. Relies on memory_version_superseded. */
-export function purgeVersions(tx: Queryable, before: number): Promise<number> {
-  return tx.run('DELETE FROM memory_version WHERE superseded_at IS NOT NULL AND superseded_at < $1', [before])
+/** A version whose body was put into a content store. */
+export interface StoredVersion {
+  workspace_id: string
+  memory_id: string
+  watermark: string
+}
+
+/**
+ * Purges versions replaced before `before` (ms), never a head; gives their number, and those with a body in a content
+ * store. Relies on memory_version_superseded.
+ */
+export async function purgeVersions(
+  tx: Queryable,
+  before: number,
+): Promise<{ purged: number; stored: StoredVersion[] }> {
+  const stored = await tx.all<StoredVersion>(
+    `SELECT workspace_id, v.memory_id, watermark FROM memory_version v JOIN memory m ON m.memory_id = v.memory_id
+      WHERE superseded_at IS NOT NULL AND superseded_at < $1 AND content_bytes IS NOT NULL`,
+    [before],
+  )
+  const purged = await tx.run('DELETE FROM memory_version WHERE superseded_at IS NOT NULL AND superseded_at < $1', [
+    before,
+  ])
+  return { purged, stored }
 }

@@ -136,10 +136,12 @@ test('a workspace that outgrows this thread moves to the worker and is found the
   const search = async (): Promise<number> => (await host.search('ws', MODEL, query('rivers'), patient())).hits.length
   expect(await search()).toBe(2)
   expect(local.size('ws')).toBe(3)
+  expect(host.sizes()).toEqual({ main: { indexes: 1, cells: 3 }, worker: { indexes: 0, cells: 0 } })
   await put('ws', 'mem_d', 'more rivers')
   expect(await search()).toBe(3)
   expect(await search()).toBe(3)
   expect(local.size('ws')).toBeUndefined()
+  expect(host.sizes()).toEqual({ main: { indexes: 0, cells: 0 }, worker: { indexes: 1, cells: 4 } })
   await host.close()
 })
 

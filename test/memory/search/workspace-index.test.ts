@@ -179,16 +179,6 @@ describe('vectors', () => {
     expect(hits[0]?.score).toBeCloseTo(1, 6)
   })
 
-  test('may be searched by a database: cosines by Cell number', async () => {
-    const index = indexOf(['one', 'two', 'three'])
-    const scores = new Map([
-      [1, 0.2],
-      [2_001, 0.9],
-      [77, 0.5],
-    ])
-    expect(found(await search(index, 'x', { mode: 'vector', vector: { scores } }))).toEqual([memoryId(2), memoryId(0)])
-  })
-
   test('without words are no hits', async () => {
     const index = indexOf(['?!', 'words'])
     expect(found(await search(index, '...', { mode: 'vector' }))).toEqual([])

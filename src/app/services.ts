@@ -1,0 +1,4 @@
+/** The services of one listener, by the names of `mem serve --services`. */
+export const SERVICES = ['memory', 'platform'] as const
+
+export type ServiceName = (typeof SERVICES)[number]

@@ -1,0 +1,51 @@
+import { describe, expect, it, test } from 'vitest'
+import { splitFrontMatter } from '../../../src/memory/importers/front-matter.ts'
+import { linksIn, LinkTargets } from '../../../src/memory/importers/markdown-links.ts'
+
+describe('front matter', () => {
+  it.each([
+    ['---\ntitle: Bread\ntags: [rye, food]\n---\n# Bread\n', { title: 'Bread', tags: ['rye', 'food'] }, '# Bread\n'],
+    ['\ufeff---\r\ntitle: Bread\r\n---\r\nRye.', { title: 'Bread' }, 'Rye.'],
+    ['---\n---\nRye.', {}, 'Rye.'],
+    ['# Bread\n---\ntitle: no\n---\n', {}, '# Bread\n---\ntitle: no\n---\n'],
+    ['---\njust a line\n---\nRye.', {}, '---\njust a line\n---\nRye.'],
+    ['---\ntitle: never closed\n', {}, '---\ntitle: never closed\n'],
+  ])('of %j', (text, fields, body) => {
+    expect(splitFrontMatter(text)).toEqual({ fields, body })
+  })
+
+  it('that is no YAML is told', () => {
+    expect(() => splitFrontMatter('---\ntitle: [\n---\n')).toThrow(/flow/i)
+  })
+})
+
+test('links are found outside code, each once, without fragments', () => {
+  const text = [
+    'See [[Bread]], [[Bread|the bread]], ![[Lamp#Wick]] and [[notes/Sea^b1]].',
+    'Also [the sea](../sea.md#tide "Tide"), [a space](a%20b.md), [brackets](<c d.md>), ![picture](lamp.png).',
+    'Not [this](https://example.org/x.md), [that](/root.md), [here](#below), `[[Code]]`, ``[x](y.md)``.',
+    '```\n[[Fence]] [f](f.md)\n```',
+    'And [[Bread]] again.',
+  ].join('\n\n')
+  expect(linksIn(text).map(({ target, isWiki }) => (isWiki ? `[[${target}]]` : target))).toEqual([
+    '[[Bread]]',
+    '[[Lamp]]',
+    '[[notes/Sea]]',
+    '../sea.md',
+    'a b.md',
+    'c d.md',
+    'lamp.png',
+  ])
+})
+
+test('names are looked for beside the file, then from the top; paths from the file', () => {
+  const targets = new LinkTargets(['a/bread.md', 'a/deep/bread.md', 'b/bread.md', 'b/lamp.md', 'sea.md'])
+  const find = (from: string, target: string, isWiki: boolean) => targets.find(from, { target, isWiki })
+  expect(find('b/lamp.md', 'Bread', true)).toBe('b/bread.md')
+  expect(find('sea.md', 'bread', true)).toBe('a/bread.md')
+  expect(find('sea.md', 'deep/Bread.md', true)).toBe('a/deep/bread.md')
+  expect(find('sea.md', 'nothing', true)).toBeUndefined()
+  expect(find('a/deep/bread.md', '../../sea.md', false)).toBe('sea.md')
+  expect(find('a/deep/bread.md', '../../b/lamp', false)).toBe('b/lamp.md')
+  expect(find('a/bread.md', '../../sea.md', false)).toBeUndefined()
+})
