@@ -2,7 +2,7 @@
 const { readFileSync } = require('node:fs')
 const { createRequire } = require('node:module')
 const { join } = require('node:path')
-const { constants, Script } = require('node:vm')
+const { Script } = require('node:vm')
 
 const dist = join(__dirname, '../dist')
 /** The bundle's source behind what the compiler kept of it, so that the two can't be of different builds. */
@@ -21,7 +21,6 @@ function compile(source, cachedData) {
   const script = new Script(`(function (exports, require, module, __filename) {${source}\n})`, {
     filename,
     ...(cachedData && { cachedData }),
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   })
   const module = { exports: {} }
   script.runInThisContext()(module.exports, createRequire(filename), module, filename)

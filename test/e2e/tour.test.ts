@@ -26,6 +26,7 @@ test('the tour of the README runs as written', async () => {
     expect(stdout).toContain('refused: exit code 5')
     expect(stdout).toMatch(/^-The keeper of the lighthouse likes rye bread\.$/m)
     expect(stdout).toMatch(/^ws_\w+ {2}ok /m)
+    expect(stdout).toMatch(/^workflow "invoices" succeeded /m)
     expect(JSON.parse(stdout.slice(stdout.lastIndexOf('{"results"')))).toMatchObject({
       results: [{ text: 'The keeper of the lighthouse likes rye bread.' }],
     })

@@ -20,12 +20,11 @@ export async function* readRows(
 ): AsyncGenerator<object[]> {
   const order = ORDERS[table]
   const keys = order.join(', ')
-  const marks = order.map((_, i) => `$${i + 3}`).join(', ')
-  let after: unknown[] = order.map(() => '')
+  const behind = `AND (${keys}) > (${order.map((_, i) => `$${i + 3}`).join(', ')})`
+  let after: unknown[] = []
   for (;;) {
     const rows = await view.all(
-      `SELECT * FROM ${table} WHERE workspace_id = $1 AND (${keys}) > (${marks})
-        ORDER BY ${keys} LIMIT $2`,
+      `SELECT * FROM ${table} WHERE workspace_id = $1 ${after.length > 0 ? behind : ''} ORDER BY ${keys} LIMIT $2`,
       [workspaceId, limit, ...after.map(String)],
     )
     const last = rows.at(-1)
