@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type Pg from 'pg'
 import type { Database, Param, Queryable } from './database.ts'
 
 export interface PostgresOptions {
@@ -15,14 +16,18 @@ const STATEMENT_TIMEOUT_MS = 60_000
 const RETRYABLE = new Set(['40001', '40P01'])
 const ATTEMPTS = 5
 
-const INT8: number = pg.types.builtins.INT8
+/** Loaded with the first database: it takes 30 ms, for which a server on SQLite has no use. */
+const driver = (): typeof Pg => createRequire(import.meta.url)('pg')
 
 /** Counts and millisecond times come as numbers, not as text: all of ours stay below 2^53. */
-const types: pg.CustomTypesConfig = {
-  getTypeParser(oid: number, format?: 'text' | 'binary') {
-    if (oid === INT8) return Number
-    return format === 'binary' ? pg.types.getTypeParser(oid, 'binary') : pg.types.getTypeParser(oid, 'text')
-  },
+function customTypes({ types }: typeof Pg): Pg.CustomTypesConfig {
+  const int8: number = types.builtins.INT8
+  return {
+    getTypeParser(oid: number, format?: 'text' | 'binary') {
+      if (oid === int8) return Number
+      return format === 'binary' ? types.getTypeParser(oid, 'binary') : types.getTypeParser(oid, 'text')
+    },
+  }
 }
 
 /** Opens a pool on a PostgreSQL server; connections are made when first needed. */
@@ -43,9 +48,9 @@ const statementName = (sql: string): string => {
 
 class Session implements Queryable {
   readonly dialect = 'postgres'
-  readonly #client: pg.Pool | pg.PoolClient
+  readonly #client: Pg.Pool | Pg.PoolClient
 
-  constructor(client: pg.Pool | pg.PoolClient) {
+  constructor(client: Pg.Pool | Pg.PoolClient) {
     this.#client = client
   }
 
@@ -61,7 +66,7 @@ class Session implements Queryable {
     return (await this.#query(sql, params)).rowCount ?? 0
   }
 
-  #query(sql: string, params: readonly Param[] = []): Promise<pg.QueryResult> {
+  #query(sql: string, params: readonly Param[] = []): Promise<Pg.QueryResult> {
     if (params.length === 0) return this.#client.query(sql)
     return this.#client.query({ name: statementName(sql), text: sql, values: [...params] })
   }
@@ -70,11 +75,12 @@ class Session implements Queryable {
 class PostgresDatabase implements Database {
   readonly dialect = 'postgres'
   readonly location: string
-  readonly #pool: pg.Pool
+  readonly #pool: Pg.Pool
   readonly #session: Session
 
   constructor(options: PostgresOptions) {
     const url = new URL(options.url)
+    const pg = driver()
     this.location = `postgres://${url.host}${url.pathname}${url.search}`
     this.#pool = new pg.Pool({
       connectionString: options.url,
@@ -84,7 +90,7 @@ class PostgresDatabase implements Database {
       statement_timeout: options.alone ? 0 : STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
       application_name: 'mem',
-      types,
+      types: customTypes(pg),
     })
     // A broken idle connection is dropped by the pool and the next query opens another one.
     this.#pool.on('error', () => undefined)
@@ -108,7 +114,7 @@ class PostgresDatabase implements Database {
       try {
         return await this.#within('BEGIN', fn)
       } catch (error) {
-        if (attempt === ATTEMPTS || !(error instanceof pg.DatabaseError) || !RETRYABLE.has(error.code ?? ''))
+        if (attempt === ATTEMPTS || !(error instanceof driver().DatabaseError) || !RETRYABLE.has(error.code ?? ''))
           throw error
         await sleep(attempt * 10)
       }

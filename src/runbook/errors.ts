@@ -40,6 +40,14 @@ const CLASSES = {
 type ErrorClass = keyof typeof CLASSES
 export type NodeErrorCode = (typeof CLASSES)[ErrorClass][number] | 'http_status' | 'sql_error'
 
+/** What `retry.on` may name. */
+export const ERROR_NAMES: readonly string[] = [
+  ...Object.keys(CLASSES),
+  ...Object.values(CLASSES).flat(),
+  'http_status',
+  'sql_error',
+]
+
 const CLASS_NAMES = new Map<string, ErrorClass>()
 const register = (name: ErrorClass): void => {
   for (const code of CLASSES[name]) CLASS_NAMES.set(code, name)

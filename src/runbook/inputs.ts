@@ -29,7 +29,8 @@ export function resolveInputs(
   for (const { name, type, required, default: fallback, enum: allowed, range } of workflow.inputs.values()) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined
     if (value === undefined) {
-      if (required) problems.push({ code: 'RB602', message: `missing input "${name}"`, range })
+      const hint = `--input ${name}=...`
+      if (required) problems.push({ code: 'RB602', message: `missing input "${name}"`, range, hint })
       values[name] = fallback ?? null
       continue
     }

@@ -1,4 +1,5 @@
 import { constantText, type Attribute, type Block, type Body, type Expression } from './hcl/ast.ts'
+import { ERROR_NAMES } from './errors.ts'
 import { byPosition, didYouMean, fileDiagnostic, type Diagnostic } from './hcl/diagnostics.ts'
 import { parseDuration } from './hcl/duration.ts'
 import { EvaluationError } from './hcl/errors.ts'
@@ -6,7 +7,7 @@ import { evaluate } from './hcl/evaluate.ts'
 import { parseFile } from './hcl/parser-body.ts'
 import { constantScope } from './hcl/scope.ts'
 import type { Source, SourceRange } from './hcl/source.ts'
-import { equals, itemsOf, toBool, toNumber, type Value } from './hcl/values.ts'
+import { equals, itemsOf, toBool, toNumber, toText, type Value } from './hcl/values.ts'
 import {
   EDGE_EVENTS,
   ON_ERROR,
@@ -373,7 +374,20 @@ class WorkflowReader {
       const attribute = retry.body.attributes.get(name)
       if (attribute && isConstant(attribute.value)) this.duration(attribute)
     }
+    const jitter = retry.body.attributes.get('jitter')
+    if (jitter && isConstant(jitter.value)) this.typed(jitter, 'true or false', toBool)
+    this.retriedErrors(retry.body.attributes.get('on'))
     return { range: retry.range, attributes: retry.body.attributes }
+  }
+
+  private retriedErrors(attribute: Attribute | undefined): void {
+    if (!attribute || !isConstant(attribute.value)) return
+    for (const item of this.typed(attribute, 'a list of classes or codes of errors', itemsOf) ?? []) {
+      const name = toText(item) ?? ''
+      if (ERROR_NAMES.includes(name)) continue
+      const message = `"${name}" is no class or code of errors`
+      this.error('RB211', message, attribute.value.range, didYouMean(name, ERROR_NAMES))
+    }
   }
 
   private edge(block: Block): void {

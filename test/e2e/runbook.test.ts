@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -37,6 +37,13 @@ test('runbook#112 openseal is the same program', async () => {
     env: { PATH: process.env['PATH'], HOME: directory },
   })
   expect(stdout.replace(/\d+ ms/, 'N ms')).toMatch(/^workflow "w" succeeded in N ms \(r\)\n/)
+})
+
+test('runbook#84 a run leaves nothing behind: no store, no journal, no record of itself', async () => {
+  const place = mkdtempSync(join(directory, 'clean-'))
+  writeFileSync(join(place, 'w.hcl'), 'workflow "w" {\n  node set a {\n    name  = "x"\n    value = 1\n  }\n}\n')
+  expect(await runProgram(['run', 'w.hcl'], { directory: place })).toMatchObject({ code: 0 })
+  expect(readdirSync(place, { recursive: true })).toEqual(['w.hcl'])
 })
 
 test.each([

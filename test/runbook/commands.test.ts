@@ -193,6 +193,14 @@ describe('mem run', () => {
     expect((await mem(['run', file])).stderr).toMatch(/RB606[^]*RB412/)
   })
 
+  test('runbook#110 env.HOME without --env: exit 1, before anything runs', async () => {
+    const file = write('env.hcl', 'workflow "w" {\n node transform a { template = { home = env.HOME } }\n}')
+    const { code, stdout, stderr } = await mem(['run', file], { env: { HOME: '/home/keeper' } })
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toContain('error[RB412]')
+    expect(await mem(['run', file, '--env', 'HOME'], { env: { HOME: '/home/keeper' } })).toMatchObject({ code: 0 })
+  })
+
   test('trigger data: JSON, a file, standard input, or an error', async () => {
     const file = write(
       't.hcl',

@@ -102,6 +102,10 @@ describe('structure', () => {
     expect(findings('node probe "a.b" {}')).toEqual(['RB215 2:12'])
     expect(findings('node probe a { on_error = "brnch" }')).toEqual(['RB211 2:27'])
     expect(findings('node probe a {\n retry {\n attempts = 21\n }\n}')).toEqual(['RB211 4:13'])
+    expect(findings('node probe a {\n retry {\n jitter = 0.1\n }\n}')).toEqual(['RB210 4:11'])
+    expect(found('node probe a {\n retry {\n on = ["network", "http_statsu"]\n }\n}')).toMatchObject([
+      { code: 'RB211', hint: 'did you mean "http_status"?' },
+    ])
     expect(findings('timeout = "soon"')).toEqual(['RB216 2:11'])
     expect(findings('concurrency = 257')).toEqual(['RB211 2:15'])
     expect(findings('node probe {}')).toEqual(['RB204 2:1'])

@@ -15,7 +15,7 @@ import { validateWorkflow } from '../../runbook/validate/index.ts'
 import { confirm } from '../ask.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
-import { FILE_ARGUMENT, INPUT_FLAGS, SCOPE_FLAGS } from '../runbook/flags.ts'
+import { FILE_ARGUMENT, INPUT_FLAGS, SCOPE_FLAGS, type InputFlags } from '../runbook/flags.ts'
 import { readGiven, readMocks, requireNode } from '../runbook/given.ts'
 import { loadWorkflow, requireValid } from '../runbook/load.ts'
 import { printReport } from '../runbook/print-report.ts'
@@ -132,7 +132,7 @@ export const run = defineCommand({
     for (const { node, code, message } of report.toleratedFailures)
       output.note(`tolerated: ${node} failed: ${code}: ${message}`)
     await printReport(io, settings.output, report)
-    if (report.exitCode !== 0) throw failure(report, file)
+    if (report.exitCode !== 0) throw failure(report, file, input)
   },
 })
 
@@ -224,9 +224,17 @@ function writeReport(path: string, report: RunReport): void {
   }
 }
 
-function failure({ status, exitCode, error, run: { id }, journal }: RunReport, file: string): CliError {
+/** What is not in a journal has to be given again. */
+function failure(
+  { status, exitCode, error, run: { id }, journal }: RunReport,
+  file: string,
+  { secret, env }: Pick<InputFlags, 'secret' | 'env'>,
+): CliError {
   const reason = error ? `: ${error.node === '' ? '' : `${error.node}: `}${error.code}: ${error.message}` : ''
+  const again = [...secret.map((source) => ` --secret ${source}`), ...env.map((name) => ` --env ${name}`)].join('')
   const resume =
-    journal === undefined ? undefined : `resume: mem run --resume ${journal.replace(/\/journal.jsonl$/, '')} ${file}`
+    journal === undefined
+      ? undefined
+      : `resume: mem run --resume ${journal.replace(/\/journal.jsonl$/, '')} ${file}${again}`
   return new CliError(exitCode, `run ${id} ${status.replace('_', ' ')}${reason}`, resume)
 }

@@ -36,7 +36,7 @@ const CASES: Record<string, [good: [string, unknown], good: [string, unknown], b
   join: [['join("-", ["a", 1], ["b"])', 'a-1-b'], ['join(",", [])', ''], 'join(",", [[1]])'],
   indent: [['indent(2, "a\\nb")', 'a\n  b'], ['indent(0, "a")', 'a'], 'indent(-1, "a")'],
   format: [
-    ['format("%-4s|%04d|%+.1f|%%|%q|%v", "a", 7, 1.25, "x", [1])', 'a   |0007|+1.3|%|"x"|[1]'],
+    ['format("%-4s|%04d|%+.1f|%%|%q|%v", "a", 7, 1.25, "x", [1])', 'a   |0007|+1.2|%|"x"|[1]'],
     ['format("%[2]s %[1]s %[3]x %t", "a", "b", 255, true)', 'b a ff true'],
     'format("%d", "x")',
   ],

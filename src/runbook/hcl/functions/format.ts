@@ -86,7 +86,7 @@ function digits(letter: string, value: number, precision: number | undefined): s
       return Math.trunc(value).toString(16).toUpperCase()
     case 'f':
     case 'F':
-      return value.toFixed(places)
+      return fixed(value, places)
     case 'e':
       return exponent(value.toExponential(places))
     case 'E':
@@ -126,4 +126,13 @@ function pad(text: string, { flags, width, letter }: Verb): string {
 function required<T>(value: T | undefined, expected: string, position: number): T {
   if (value === undefined) throw new FunctionError(`expected ${expected}`, position)
   return value
+}
+
+/** Of two neighbours that are equally near the even one, as HCL rounds; `toFixed` takes the one farther from zero. */
+function fixed(value: number, places: number): string {
+  const text = value.toFixed(places)
+  const [whole = '', fraction = ''] = value.toFixed(Math.min(places + 30, 100)).split('.')
+  const isTie = /^50*$/.test(fraction.slice(places))
+  if (!isTie || !/[13579]$/.test(text)) return text
+  return places === 0 ? whole : `${whole}.${fraction.slice(0, places)}`
 }
