@@ -21,6 +21,20 @@ export function openSqlite(options: SqliteOptions): Database {
   return new SqliteDatabase(options)
 }
 
+/** Two processes that switch a new file at once are refused at once: SQLite does not wait where waiting could deadlock. */
+function useWriteAheadLog(raw: Sqlite.Database): void {
+  const end = performance.now() + BUSY_TIMEOUT_MS
+  for (;;) {
+    try {
+      raw.pragma('journal_mode = WAL')
+      return
+    } catch (error) {
+      if (!(error instanceof Sqlite.SqliteError) || error.code !== 'SQLITE_BUSY' || performance.now() > end) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
+  }
+}
+
 /** One connection with its prepared statements. Promises are already settled: awaiting them costs a microtask. */
 class Connection implements Queryable {
   readonly dialect = 'sqlite'
@@ -30,7 +44,7 @@ class Connection implements Queryable {
   constructor(options: SqliteOptions, readonly: boolean) {
     this.raw = new Sqlite(options.path, { timeout: BUSY_TIMEOUT_MS, readonly })
     if (!readonly) {
-      this.raw.pragma('journal_mode = WAL')
+      useWriteAheadLog(this.raw)
       this.raw.pragma(`synchronous = ${options.synchronous}`)
       this.raw.pragma('secure_delete = ON')
       this.raw.pragma('foreign_keys = ON')

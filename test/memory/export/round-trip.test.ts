@@ -58,7 +58,8 @@ test.each([
   await within(here, (memory) => live(memory, BUSY))
   let stopped = false
   const writing = within(here, async (memory) => {
-    while (!stopped) await live(memory, BUSY)
+    do await live(memory, BUSY)
+    while (!stopped)
   })
   const text = await exported(here)
   stopped = true
