@@ -2,6 +2,8 @@ import * as z from 'zod'
 import { isLoopback, parseAddress } from './address.ts'
 import { count, duration, lifetime, secret, text, toggle } from './values.ts'
 
+const MIB = 1024 * 1024
+
 const address = z.string().refine((value) => parseAddress(value) !== undefined, {
   error: 'must be host:port, [ipv6]:port or :port',
 })
@@ -65,6 +67,10 @@ const embedding = z.strictObject({
 const telemetry = z.strictObject({
   log_level: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   log_format: z.enum(['json', 'text']).default('json'),
+  /** Where spans of model calls go: OTLP over HTTP. */
+  otlp_endpoint: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
+  /** `name=value` pairs with commas between them, as OTEL_EXPORTER_OTLP_HEADERS has them. */
+  otlp_headers: secret(),
 })
 
 /** 0 is no limit. */
@@ -120,6 +126,57 @@ function publicUrlFault(url: URL, allowsLoopback: boolean): string | undefined {
   return 'must be an https URL; platform.allow_insecure_loopback accepts http on this machine'
 }
 
+/** USD as a number or, to be exact, a text. */
+const usd = z.union([z.string(), z.number()])
+
+const modelPrices = z.strictObject({
+  input: usd.optional(),
+  output: usd.optional(),
+  cache_read: usd.optional(),
+  cache_write: usd.optional(),
+  cache_write_1h: usd.optional(),
+  reasoning: usd.optional(),
+})
+
+/** Contract: gateway.md 12. */
+const gateway = z.strictObject({
+  max_request_bytes: count(32 * MIB, { min: 1 }),
+  max_response_bytes: count(64 * MIB, { min: 1 }),
+  cache_bytes: count(64 * MIB),
+  timeouts: z
+    .strictObject({
+      connect: duration('5s'),
+      first_byte: duration('60s'),
+      idle: duration('60s'),
+      total: duration('10m'),
+    })
+    .prefault({}),
+  commit_after: duration('10s'),
+  max_attempts: count(3, { min: 1, max: 10 }),
+  max_retry_after: duration('10s', { zero: true }),
+  retry_budget: z.number().min(0).max(1).default(0.2),
+  max_active_requests: count(2000, { min: 1 }),
+  queue_length: count(100),
+  queue_wait: duration('2s', { zero: true }),
+  flush_interval: duration('200ms'),
+  flush_rows: count(500, { min: 1 }),
+  on_metering_full: z.enum(['reject', 'drop']).default('reject'),
+  /** Private addresses that credentials may name: host, host:port or CIDR. */
+  allowed_hosts: z.array(text()).default(['127.0.0.1:11434', 'localhost:11434']),
+  /** Organizations that may use this machine's cloud roles: ids, or `*`. */
+  runtime_roles: z.array(z.union([z.int().positive(), z.literal('*')])).default([]),
+  /** Roots beside the system's, PEM. */
+  ca_file: text().optional(),
+  price_file: text().optional(),
+  /** Prices over those of the file and the shipped ones. */
+  prices: z
+    .array(z.looseObject({ provider: text(), model: text(), usd_per_million: modelPrices.optional() }))
+    .default([]),
+  metrics_token_file: text().optional(),
+  /** Makes the sequence of picks the same at every start. */
+  seed: z.int().optional(),
+})
+
 /** All of mem.yaml, by section. Contract: memory.md 10. */
 export const schema = z.strictObject({
   server: server.prefault({}),
@@ -129,6 +186,7 @@ export const schema = z.strictObject({
   limits: limits.prefault({}),
   runbook: runbook.prefault({}),
   platform: platform.prefault({}),
+  gateway: gateway.prefault({}),
 })
 
 /** The values of mem.yaml after defaults, file, environment and flags; durations in ms, `~/` expanded. */

@@ -31,6 +31,8 @@ const VARIABLES: Readonly<Record<string, readonly [Key, (value: string) => unkno
   ),
   MEM_EMBEDDING_MODEL: ['embedding.model', text],
   MEM_MODEL_DIR: ['embedding.local_dir', text],
+  OTEL_EXPORTER_OTLP_ENDPOINT: ['telemetry.otlp_endpoint', text],
+  OTEL_EXPORTER_OTLP_HEADERS: ['telemetry.otlp_headers', text],
   BASE_URL: ['platform.base_url', text],
   MEM_ALLOW_INSECURE_LOOPBACK: ['platform.allow_insecure_loopback', toggle],
   MEM_RUNBOOK_CONCURRENCY: ['runbook.concurrency', number],

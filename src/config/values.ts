@@ -26,7 +26,11 @@ export const text = () => z.string().min(1, 'must not be empty')
 /** Never printed, not even in the message that it is bad. */
 export const secret = () => text().optional().register(kinds, { kind: 'secret' })
 
-export const count = (fallback: number, { min = 0 } = {}) =>
-  z.int('must be a whole number').min(min, `must be at least ${min}`).default(fallback)
+export const count = (fallback: number, { min = 0, max = Number.MAX_SAFE_INTEGER } = {}) =>
+  z
+    .int('must be a whole number')
+    .min(min, `must be at least ${min}`)
+    .max(max, `must be at most ${max}`)
+    .default(fallback)
 
 export const toggle = (fallback = false) => z.boolean('must be true or false').default(fallback)

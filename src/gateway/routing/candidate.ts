@@ -1,0 +1,44 @@
+import type { ModelRow } from '../cost/model-table.ts'
+import type { Upstream } from '../kinds/upstream.ts'
+import type { Alias, Dialect, FailureClass } from '../model.ts'
+
+/** A credential and upstream model able to serve a name. */
+export interface Candidate {
+  readonly upstream: Upstream
+  /** Upstream name. */
+  readonly model: string
+  /** The name it serves: the asked one, or a fallback's. */
+  readonly name: string
+  readonly alias: Alias | undefined
+  /** 0 for members of an alias. */
+  readonly ring: 0 | 1 | 2 | 3 | 4
+  readonly priority: number
+  /** Thousandths. */
+  readonly weight: number
+  readonly dialect: Dialect
+  readonly row: ModelRow | undefined
+}
+
+/** How an attempt ended, for cooldowns and breakers. */
+export type AttemptOutcome =
+  | { readonly class: 'ok' }
+  | { readonly class: FailureClass; readonly retryAfterMs?: number | undefined; readonly status?: number | undefined; readonly message?: string | undefined }
+
+/** The candidates of one request, in the order in which they are to be tried. Contract: gateway.md 4.2-4.6. */
+export interface Selection {
+  /** The alias that was asked for. */
+  readonly alias: Alias | undefined
+  /** Every candidate, also those that rest: for the explainer. */
+  readonly all: readonly Candidate[]
+  /**
+   * The next one that is available and was not tried yet, with its slot and its share of rates taken; waits in line where
+   * all are full. Undefined when there is none left.
+   * @param tokens estimated of this call, for token rates
+   * @throws GatewayError 429 `upstream_rate_limited`, `concurrency_exceeded` or 503 `no_available_credential` when none could be tried at all
+   */
+  next(tokens: number, signal: AbortSignal): Candidate | undefined | Promise<Candidate | undefined>
+  /** Makes those that failed by connect, transient or rate eligible again: for a round after back-off. */
+  again(): boolean
+  /** Ends the attempt: gives its slot back, settles its tokens, feeds cooldown and breaker. */
+  settle(candidate: Candidate, outcome: AttemptOutcome, tokens: number): void
+}
