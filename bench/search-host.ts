@@ -41,6 +41,7 @@ export function openCellSource(): CellSource {
         yield { seq: seq + BATCH, memories }
       }
     },
+    version: () => undefined,
     async vectors(_model, cellNos) {
       return new Map(cellNos.map((cellNo) => [cellNo, vectorOf(cellNo)]))
     },

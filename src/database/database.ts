@@ -24,6 +24,11 @@ export interface Database extends Queryable {
   transaction<T>(fn: (tx: Queryable) => Promise<T>): Promise<T>
   /** Runs `fn` over one consistent state, whatever is committed meanwhile. `fn` awaits nothing but its own statements. */
   snapshot<T>(fn: (view: Queryable) => Promise<T>): Promise<T>
+  /**
+   * A number that stays as long as nobody commits anything, in any process. Undefined where that is not known for nothing
+   * (PostgreSQL).
+   */
+  version(): number | undefined
   /** Rejects with the reason when the database does not answer. */
   ping(): Promise<void>
   /** Overwrites what deleted rows left in log files, where the engine keeps such (SQLite); soon, not at once. */

@@ -141,6 +141,8 @@ class PostgresDatabase implements Database {
     }
   }
 
+  version(): undefined {}
+
   async ping(): Promise<void> {
     await this.#pool.query('SELECT 1')
   }

@@ -64,6 +64,11 @@ class Connection implements Queryable {
     return this.#prepare(sql).run(bind(params)).changes
   }
 
+  /** Of the commits of all others: a connection that only reads sees every one. */
+  version(): number {
+    return this.#prepare('PRAGMA data_version').pluck().get() as number
+  }
+
   #prepare(sql: string): Sqlite.Statement {
     let statement = this.#statements.get(sql)
     if (!statement) {
@@ -198,6 +203,10 @@ class SqliteDatabase implements Database {
     })
     this.#snapshots = turn.catch(() => undefined)
     return turn
+  }
+
+  version(): number {
+    return this.#reader.version()
   }
 
   async ping(): Promise<void> {

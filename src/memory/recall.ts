@@ -2,6 +2,7 @@ import { parseTimestamp } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
 import { span } from '../base/trace.ts'
 import type { Caller } from './caller.ts'
+import { HASH_MODEL } from './embedder/hash.ts'
 import type { Embedder } from './embedder/types.ts'
 import type { Embedding } from './embedding.ts'
 import { invalidInput } from './errors.ts'
@@ -25,7 +26,6 @@ import type { Graph } from './walk.ts'
 const K_DEFAULT = 5
 const K_MAX = 100
 const VECTOR_UNAVAILABLE = 'vector_unavailable'
-const HASH_MODEL = 'hash:default'
 
 /** Finds Memories by a query. Contract: memory.md 4. */
 export class Recall {

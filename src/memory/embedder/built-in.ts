@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
-import { embedDocument, HASH_DIMENSION, HASH_FUSION_WEIGHT } from './hash.ts'
+import { embedDocument, HASH_DIMENSION, HASH_FUSION_WEIGHT, HASH_MODEL } from './hash.ts'
 import { NOOP_DIMENSION, noopVector } from './noop.ts'
 import type { Embedder, EmbedderSettings } from './types.ts'
 
 /** Documents only: the query side of `hash:default` weighs words by the index it asks, so the index embeds it. */
 export const hash = (settings: EmbedderSettings): Embedder =>
   builtIn(settings, embedDocument, {
-    model: 'hash:default',
+    model: HASH_MODEL,
     dimension: HASH_DIMENSION,
     quality: 'fallback',
     fusionWeight: HASH_FUSION_WEIGHT,

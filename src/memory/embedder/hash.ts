@@ -2,6 +2,7 @@ import { contentWords, splitIdentifiers, words } from '../search/analysis.ts'
 import { detached } from '../search/detached.ts'
 import { stem } from '../search/stemmer.ts'
 
+export const HASH_MODEL = 'hash:default'
 export const HASH_DIMENSION = 1024
 
 /** How much its cosines count beside BM25: both see words only. From 0.1 to 0.3 measured recall hardly differs. */

@@ -58,13 +58,13 @@ export class CellTable {
     return this.#memoryAt
   }
 
-  /** By Memory number, for one pass over all Cells: zeros, and anything. Kept from pass to pass, as the collector likes it. */
+  /** By Memory number, for one pass over Cells: zeros, to be left as zeros, and anything. Kept from pass to pass, as the collector likes it. */
   passArrays(): { best: Float32Array; slots: Uint32Array } {
     if (this.#best.length < this.numbers) {
       this.#best = new Float32Array(Math.ceil(this.numbers * 1.5))
       this.#bestSlots = new Uint32Array(this.#best.length)
     }
-    return { best: this.#best.fill(0), slots: this.#bestSlots }
+    return { best: this.#best, slots: this.#bestSlots }
   }
 
   cell(cellNo: number): CellEntry | undefined {

@@ -23,6 +23,8 @@ interface Neighbour {
   coherence: number
 }
 
+const NO_NEIGHBOURS: Neighbour[] = []
+
 /**
  * The Memories found, those next to them, and all that lend to any of these.
  * @param coherenceOf of a stream; where it is 0 Memories stand alone
@@ -33,32 +35,34 @@ export function surroundings(
   coherenceOf: (stream: MemoryEntry[]) => number,
   passes: (memory: MemoryEntry) => boolean,
 ): Surroundings {
-  const memories: MemoryEntry[] = []
-  const positions: number[] = []
-  const indexes = new Map<MemoryEntry, number>()
+  const memories = [...found]
+  /** Places in the stream, where they are known: to find one takes a search. */
+  const places: (number | undefined)[] = []
+  const indexes = new Map(memories.map((memory, index) => [memory, index]))
   const include = (memory: MemoryEntry, at: number): number => {
     const index = indexes.get(memory) ?? memories.length
     if (index === memories.length) {
       indexes.set(memory, index)
       memories.push(memory)
-      positions.push(at)
     }
+    places[index] = at
     return index
   }
   /** The others around one included, up to `reach` places away. */
   const near = (index: number, reach: number): Neighbour[] => {
-    const { stream } = memories[index] ?? { stream: [] }
-    const coherence = coherenceOf(stream)
-    const at = positions[index] ?? 0
+    const memory = memories[index]
+    const coherence = memory ? coherenceOf(memory.stream) : 0
+    if (!memory || coherence === 0) return NO_NEIGHBOURS
+    const { stream } = memory
+    const at = (places[index] ??= position(memory))
     const neighbours: Neighbour[] = []
-    for (let place = Math.max(0, at - reach); coherence > 0 && place <= at + reach; place++) {
+    for (let place = Math.max(0, at - reach); place <= at + reach; place++) {
       const other = stream[place]
       if (!other || place === at || !passes(other)) continue
       neighbours.push({ index: include(other, place), distance: Math.abs(place - at), coherence })
     }
     return neighbours
   }
-  for (const memory of found) include(memory, position(memory))
   const direct = memories.length
   for (let index = 0; index < direct; index++) near(index, 1)
   const scored = memories.length

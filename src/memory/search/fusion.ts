@@ -53,13 +53,16 @@ export interface Context {
 
 /**
  * The default fusion: BM25 and cosine of a Memory, each with what the Memories around lend, scaled by the highest and added;
- * more for what was said by whom the query asks for. The best one scores 1. Contract: memory.md 4.2.
+ * more for what was said by whom the query asks for. The best one scores 1. The k best. Contract: memory.md 4.2.
  */
 export async function fuseWithContext(
   { keyword, vector, fusionWeight }: Signals,
   context: Context,
+  k: number,
 ): Promise<readonly Fused[]> {
-  const found = new Set([...keyword.list, ...vector.list].map(({ memory }) => memory))
+  const found = new Set<MemoryEntry>()
+  for (const { memory } of keyword.list) found.add(memory)
+  for (const { memory } of vector.list) found.add(memory)
   const scene = surroundings(found, context.coherence, context.passes)
   await vector.gather?.(scene.memories)
   const words = keywordScores(scene, context)
@@ -70,20 +73,22 @@ export async function fuseWithContext(
   const speaker = memories.map((memory) => (context.spokenAsAsked(memory) ? SPEAKER_SHARE : 0))
   const sums = words.all.map((score, i) => score / mostWords + (meaning.all[i] ?? 0) / mostMeaning + (speaker[i] ?? 0))
   const most = highest(sums)
+  const best = memories
+    .map((memory, i) => ({ memory, score: (sums[i] ?? 0) / most, i }))
+    .filter(({ memory, score }) => score > 0 || found.has(memory))
+    .sort(byScore)
+    .slice(0, k)
   /** Its own and what is lent, of one signal. */
   const split = ({ own, all }: typeof words, i: number, top: number): [number, number] => [
     (own[i] ?? 0) / top / most,
     ((all[i] ?? 0) - (own[i] ?? 0)) / top / most,
   ]
-  return memories
-    .map((memory, i) => {
-      const [ownWords, wordsAround] = split(words, i, mostWords)
-      const [ownMeaning, meaningAround] = split(meaning, i, mostMeaning)
-      const parts = { words: ownWords, wordsAround, meaning: ownMeaning, meaningAround }
-      return { memory, score: (sums[i] ?? 0) / most, parts: { ...parts, speaker: (speaker[i] ?? 0) / most } }
-    })
-    .filter(({ memory, score }) => score > 0 || found.has(memory))
-    .sort(byScore)
+  return best.map(({ memory, score, i }) => {
+    const [ownWords, wordsAround] = split(words, i, mostWords)
+    const [ownMeaning, meaningAround] = split(meaning, i, mostMeaning)
+    const parts = { words: ownWords, wordsAround, meaning: ownMeaning, meaningAround }
+    return { memory, score, parts: { ...parts, speaker: (speaker[i] ?? 0) / most } }
+  })
 }
 
 /** Of the best Cell of each Memory, its own and with what those around lend. */

@@ -40,4 +40,38 @@
       (local.set $slots (i32.add (local.get $slots) (i32.const 4)))
       (local.set $scores (i32.add (local.get $scores) (i32.const 4)))
       (local.set $count (i32.sub (local.get $count) (i32.const 1)))
-      (br $next))))
+      (br $next)))
+
+  ;; Products of a few columns of a block of 128 rows with their weights, summed by row. Codes lie column by column, so that
+  ;; what a sparse query does not name is never read: 45 of 1024 columns take a tenth of the time of all rows.
+  (func (export "accumulate")
+    (param $block i32)                       ;; address of the block: 128 codes of each column in turn
+    (param $terms i32) (param $end i32)      ;; one or more of: offset of the column in the block (u32), its weight (i32, 16 bits used)
+    (param $sums i32)                        ;; address of the answer: one i32 a row
+    (local $row i32) (local $term i32) (local $codes v128) (local $weight v128) (local $half v128)
+    (local $a v128) (local $b v128) (local $c v128) (local $d v128)
+    (loop $rows
+      (local.set $a (v128.const i32x4 0 0 0 0))
+      (local.set $b (v128.const i32x4 0 0 0 0))
+      (local.set $c (v128.const i32x4 0 0 0 0))
+      (local.set $d (v128.const i32x4 0 0 0 0))
+      (local.set $term (local.get $terms))
+      (loop $next
+        (local.set $weight (v128.load16_splat offset=4 (local.get $term)))
+        (local.set $codes (v128.load
+          (i32.add (i32.add (local.get $block) (local.get $row)) (i32.load (local.get $term)))))
+        (local.set $half (i16x8.extend_low_i8x16_s (local.get $codes)))
+        (local.set $a (i32x4.add (local.get $a) (i32x4.extmul_low_i16x8_s (local.get $half) (local.get $weight))))
+        (local.set $b (i32x4.add (local.get $b) (i32x4.extmul_high_i16x8_s (local.get $half) (local.get $weight))))
+        (local.set $half (i16x8.extend_high_i8x16_s (local.get $codes)))
+        (local.set $c (i32x4.add (local.get $c) (i32x4.extmul_low_i16x8_s (local.get $half) (local.get $weight))))
+        (local.set $d (i32x4.add (local.get $d) (i32x4.extmul_high_i16x8_s (local.get $half) (local.get $weight))))
+        (local.set $term (i32.add (local.get $term) (i32.const 8)))
+        (br_if $next (i32.ne (local.get $term) (local.get $end))))
+      (v128.store (local.get $sums) (local.get $a))
+      (v128.store offset=16 (local.get $sums) (local.get $b))
+      (v128.store offset=32 (local.get $sums) (local.get $c))
+      (v128.store offset=48 (local.get $sums) (local.get $d))
+      (local.set $sums (i32.add (local.get $sums) (i32.const 64)))
+      (local.set $row (i32.add (local.get $row) (i32.const 16)))
+      (br_if $rows (i32.ne (local.get $row) (i32.const 128))))))

@@ -33,8 +33,10 @@ export class KeywordScores {
     this.#scoreOf = lexical.scorer(terms)
     const telling = terms.filter(({ postings }) => postings <= common)
     const rest = terms.filter(({ postings }) => postings > common)
-    this.#scores = lexical.addScores(telling, scores)
-    const list = listByScores(table, this.#scores, mask, depth)
+    this.#scores = scores
+    const touched: number[] = []
+    lexical.addScores(telling, scores, touched)
+    const list = listByScores(table, { scores, slots: touched, mask, depth })
     if (rest.length === 0) {
       this.list = list
       return
@@ -43,14 +45,11 @@ export class KeywordScores {
     const last = list.length === depth ? (list.at(-1)?.score ?? 0) : 0
     if (last > gain) {
       this.#complete = new Uint8Array(this.#scores.length)
-      for (let slot = 0; slot < table.slots; slot++) {
-        const score = this.#scores[slot] ?? 0
-        if (score > 0 && score + gain >= last) this.at(slot)
-      }
+      for (const slot of touched) if ((scores[slot] ?? 0) + gain >= last) this.at(slot)
     } else {
-      lexical.addScores(rest, this.#scores)
+      lexical.addScores(rest, scores, touched)
     }
-    this.list = listByScores(table, this.#scores, mask, depth)
+    this.list = listByScores(table, { scores, slots: touched, mask, depth })
   }
 
   /** BM25 of a Cell; 0 = none of the terms is in it. */

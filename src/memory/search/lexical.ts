@@ -45,6 +45,11 @@ export class LexicalIndex {
   /** By term number: how often the text at hand has it; zeros between texts. */
   #tally = new Uint32Array(64)
   #spare: Float32Array | undefined
+  /** By term number: what the terms of the last query weigh, and zeros. An array anew for each query would be 4 bytes a term. */
+  #weights = new Float32Array(0)
+  #weighed: readonly QueryTerm[] = []
+  /** By term number: one more than its place in the query at hand; zeros between queries. */
+  #columns = new Uint8Array(0)
   #logLive = 0
   #size = 0
   #words = 0
@@ -130,8 +135,11 @@ export class LexicalIndex {
     this.#spare = scores
   }
 
-  /** Adds what these terms give to the BM25 of every slot, of which it reads all postings. */
-  addScores(query: readonly QueryTerm[], scores: Float32Array): Float32Array {
+  /**
+   * Adds what these terms give to the BM25 of every slot, of which it reads all postings.
+   * @param touched gets the slots that had no score before
+   */
+  addScores(query: readonly QueryTerm[], scores: Float32Array, touched: number[]): void {
     const { base, slope } = this.#norm()
     const lengths = this.#lengths
     for (const { number, most } of query) {
@@ -141,17 +149,17 @@ export class LexicalIndex {
         const posting = postings[i] ?? 0
         const slot = posting >>> COUNT_BITS
         const count = posting & COUNT_MASK
-        scores[slot] = (scores[slot] ?? 0) + (most * count) / (count + base + slope * (lengths[slot] ?? 0))
+        const before = scores[slot] ?? 0
+        if (before === 0) touched.push(slot)
+        scores[slot] = before + (most * count) / (count + base + slope * (lengths[slot] ?? 0))
       }
     }
-    return scores
   }
 
-  /** BM25 of a slot, from its own list of terms. */
+  /** BM25 of a slot, from its own list of terms. Good until the next one is asked for. */
   scorer(query: readonly QueryTerm[]): (slot: number) => number {
     const { base, slope } = this.#norm()
-    const most = new Float32Array(query.length === 0 ? 0 : this.#terms.length)
-    for (const term of query) most[term.number] = term.most
+    const most = this.#weigh(query)
     return (slot) => {
       const norm = base + slope * (this.#lengths[slot] ?? 0)
       let score = 0
@@ -165,22 +173,36 @@ export class LexicalIndex {
     }
   }
 
-  /** What each term adds to the BM25 of each of these slots: a row of terms a slot. */
+  /** What each term (255 at most) adds to the BM25 of each of these slots: a row of terms a slot. */
   shares(query: readonly QueryTerm[], slots: Uint32Array): Float32Array {
     const shares = new Float32Array(query.length * slots.length)
     const { base, slope } = this.#norm()
-    const columns = new Uint16Array(this.#terms.length)
+    if (this.#columns.length < this.#terms.length) this.#columns = new Uint8Array(Math.ceil(this.#terms.length * 1.5))
+    const columns = this.#columns
     query.forEach(({ number }, column) => (columns[number] = column + 1))
-    slots.forEach((slot, row) => {
+    for (let row = 0; row < slots.length; row++) {
+      const slot = slots[row] ?? 0
       const norm = base + slope * (this.#lengths[slot] ?? 0)
-      for (const entry of this.#entries(slot)) {
+      const start = this.#starts[slot] ?? 0
+      const end = start + (this.#counts[slot] ?? 0)
+      for (let at = start; at < end; at++) {
+        const entry = this.#log[at] ?? 0
         const column = (columns[entry >>> COUNT_BITS] ?? 0) - 1
         if (column < 0) continue
         const count = entry & COUNT_MASK
         shares[row * query.length + column] = ((query[column]?.most ?? 0) * count) / (count + norm)
       }
-    })
+    }
+    for (const { number } of query) columns[number] = 0
     return shares
+  }
+
+  #weigh(query: readonly QueryTerm[]): Float32Array {
+    for (const { number } of this.#weighed) this.#weights[number] = 0
+    if (this.#weights.length < this.#terms.length) this.#weights = new Float32Array(Math.ceil(this.#terms.length * 1.5))
+    for (const { number, most } of query) this.#weights[number] = most
+    this.#weighed = query
+    return this.#weights
   }
 
   /** How alike a Cell is to others: cosines of the different words they begin with, weighed by idf. */

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { KeyedMutex } from '../../base/keyed-mutex.ts'
+import { HASH_MODEL } from '../embedder/hash.ts'
 import type { SearchIndex } from '../ports.ts'
 import type { Rescore } from './signals.ts'
 import type { CellSource, IndexSizes, SearchAnswer, SearchQuery } from './types.ts'
@@ -13,6 +14,8 @@ interface Held {
   index: WorkspaceIndex
   /** Changes up to here are in the index. */
   seq: number
+  /** Of the source, when it was last asked. */
+  version?: number | undefined
 }
 
 /**
@@ -75,10 +78,13 @@ export class LocalSearch implements SearchIndex {
 
   #create(workspaceId: string, model: string): Held {
     const rescore: Rescore = (cellNos) => this.#source.vectors(model, cellNos)
-    return { model, index: new WorkspaceIndex(rescore, this.#source.vectorSearch?.(workspaceId, model)), seq: 0 }
+    const database = this.#source.vectorSearch?.(workspaceId, model)
+    return { model, index: new WorkspaceIndex({ rescore, database, isSparse: model === HASH_MODEL }), seq: 0 }
   }
 
   async #update(workspaceId: string, held: Held): Promise<void> {
+    const version = this.#source.version()
+    if (version !== undefined && version === held.version) return
     for await (const { seq, memories } of this.#source.changes(workspaceId, held.model, held.seq)) {
       let cells = 0
       for (const memory of memories) {
@@ -91,6 +97,7 @@ export class LocalSearch implements SearchIndex {
       held.seq = seq
       this.#makeRoom()
     }
+    held.version = version
   }
 
   #makeRoom(): void {

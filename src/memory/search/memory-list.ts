@@ -13,34 +13,44 @@ export function byScore(a: { memory: MemoryEntry; score: number }, b: { memory: 
   return b.score - a.score || (a.memory.id < b.memory.id ? -1 : 1)
 }
 
-/** The `depth` Memories whose best Cell scores highest, of scores by slot (0 = not found). */
-export function listByScores(
-  table: CellTable,
-  scores: Float32Array,
-  mask: Uint8Array | undefined,
-  depth: number,
-): Listed[] {
-  const { best, slots } = table.passArrays()
+interface Scored {
+  /** By slot. */
+  scores: Float32Array
+  /** Those that have one. */
+  slots: readonly number[]
+  mask: Uint8Array | undefined
+  depth: number
+}
+
+/** The `depth` Memories whose best Cell scores highest. */
+export function listByScores(table: CellTable, { scores, slots, mask, depth }: Scored): Listed[] {
+  const { best, slots: bestSlots } = table.passArrays()
   const { memoryAt } = table
-  for (let slot = 0; slot < table.slots; slot++) {
+  const numbers: number[] = []
+  for (const slot of slots) {
+    if (mask && mask[slot] !== 1) continue
     const score = scores[slot] ?? 0
-    if (score <= 0 || (mask && mask[slot] !== 1)) continue
     const number = memoryAt[slot] ?? 0
     const known = best[number] ?? 0
-    if (score < known || (score === known && table.at(slot).seq > table.at(slots[number] ?? 0).seq)) continue
+    if (score < known || (score === known && table.at(slot).seq > table.at(bestSlots[number] ?? 0).seq)) continue
+    if (known === 0) numbers.push(number)
     best[number] = score
-    slots[number] = slot
+    bestSlots[number] = slot
   }
   const top = new TopK(depth)
-  for (const score of best) if (score > 0 && score > top.floor) top.push(0, score)
+  for (const number of numbers) {
+    const score = best[number] ?? 0
+    if (score > top.floor) top.push(number, score)
+  }
   // All that share the last place are taken, for ids to decide between them and not the order of slots.
-  const last = Math.max(top.ranked().scores.at(-1) ?? 0, Number.MIN_VALUE)
   const candidates: Listed[] = []
-  best.forEach((score, number) => {
-    if (score < last) return
-    const cell = table.at(slots[number] ?? 0)
+  for (const number of numbers) {
+    const score = best[number] ?? 0
+    best[number] = 0
+    if (score < top.worst) continue
+    const cell = table.at(bestSlots[number] ?? 0)
     candidates.push({ memory: cell.memory, cell, score })
-  })
+  }
   return candidates.sort(byScore).slice(0, depth)
 }
 

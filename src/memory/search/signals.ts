@@ -1,5 +1,5 @@
 import type { CellTable, MemoryEntry } from './cell-table.ts'
-import type { VectorCodes } from './codes.ts'
+import type { Codes } from './codes.ts'
 import type { KeywordScores } from './keyword-scores.ts'
 import { type Listed, listed } from './memory-list.ts'
 
@@ -35,7 +35,7 @@ export type Rescore = (cellNos: readonly number[]) => Promise<ReadonlyMap<number
  */
 export async function vectorSignal(
   table: CellTable,
-  codes: VectorCodes,
+  codes: Codes,
   query: Float32Array,
   mask: Uint8Array | undefined,
   { depth, exact, rescore }: { depth: number; exact: number; rescore: Rescore | undefined },

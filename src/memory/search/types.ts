@@ -121,6 +121,8 @@ export interface CellSource {
    * some 500 Cells; what one change did is never cut in two.
    */
   changes(workspaceId: string, model: string, sinceSeq: number): AsyncIterable<ChangeBatch>
+  /** Stays while nothing at all is written; undefined where that is not known. */
+  version(): number | undefined
   /** Vectors of Cells, to score candidates with again; absent where a Cell has none. */
   vectors(model: string, cellNos: readonly number[]): Promise<ReadonlyMap<number, Float32Array>>
   /** Where a database searches vectors by itself; `changes` says `elsewhere` then. */

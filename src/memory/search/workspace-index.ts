@@ -1,9 +1,10 @@
 import { embedQuery } from '../embedder/hash.ts'
 import { queryTerms } from './analysis.ts'
 import { type CellEntry, CellTable } from './cell-table.ts'
-import { VectorCodes } from './codes.ts'
+import { type Codes, VectorCodes } from './codes.ts'
+import { ColumnCodes } from './column-codes.ts'
 import { Coherence } from './coherence.ts'
-import { fuseWeighted, fuseWithContext, type Fused } from './fusion.ts'
+import { type Context, fuseWeighted, fuseWithContext, type Fused } from './fusion.ts'
 import { KeywordScores } from './keyword-scores.ts'
 import { LexicalIndex, type QueryTerm } from './lexical.ts'
 import { hitsOf } from './hits.ts'
@@ -16,6 +17,12 @@ import type { CellDocument, MemoryCells, SearchAnswer, SearchQuery, VectorSearch
 const DEPTH = 100
 const DEPTH_PER_HIT = 4
 
+interface IndexOptions {
+  rescore?: Rescore | undefined
+  database?: VectorSearch | undefined
+  isSparse?: boolean
+}
+
 /**
  * All Cells of one workspace, to be searched by keyword, by vector, or by both. It holds words and vector codes, no text
  * and no vectors; `rescore` gives the vectors of a few candidates, whose cosines are then exact. With a `database` that
@@ -27,13 +34,16 @@ export class WorkspaceIndex {
   readonly #coherence = new Coherence(this.#table, this.#lexical)
   readonly #rescore: Rescore | undefined
   readonly #database: VectorSearch | undefined
-  #codes: VectorCodes | undefined
+  readonly #isSparse: boolean
+  #codes: Codes | undefined
   /** By slot: 1 where a vector other than zero is. */
   #embedded = new Uint8Array(64)
 
-  constructor(rescore?: Rescore, database?: VectorSearch) {
+  /** @param isSparse whether vectors of queries have few values other than zero */
+  constructor({ rescore, database, isSparse = false }: IndexOptions = {}) {
     this.#rescore = rescore
     this.#database = database
+    this.#isSparse = isSparse
   }
 
   /** Cells held. */
@@ -73,7 +83,7 @@ export class WorkspaceIndex {
     const keyword = keywordSignal(bm25)
     const vector = query.mode === 'keyword' ? NOTHING : await this.#vectorSignal(query, mask, depth)
     const signals = { keyword, vector, fusionWeight: query.fusionWeight }
-    const ranked = (await this.#rank(query, signals, { terms, bm25, mask })).slice(0, query.k)
+    const ranked = await this.#rank(query, signals, { terms, bm25, mask })
     await vector.gather?.(ranked.map(({ memory }) => memory))
     return {
       hits: hitsOf(ranked, signals, query.includeCells),
@@ -82,15 +92,15 @@ export class WorkspaceIndex {
   }
 
   async #rank(
-    { mode, text, weights }: SearchQuery,
+    { mode, text, weights, k }: SearchQuery,
     signals: Signals,
     { terms, bm25, mask }: { terms: QueryTerm[]; bm25: KeywordScores; mask: Uint8Array | undefined },
   ): Promise<readonly Fused[]> {
-    if (mode === 'keyword') return signals.keyword.list
-    if (mode === 'vector') return signals.vector.list
-    if (weights) return fuseWeighted(signals, weights)
+    if (mode === 'keyword') return signals.keyword.list.slice(0, k)
+    if (mode === 'vector') return signals.vector.list.slice(0, k)
+    if (weights) return fuseWeighted(signals, weights).slice(0, k)
     const asked = speakersAskedFor(text)
-    return fuseWithContext(signals, {
+    const context: Context = {
       lexical: this.#lexical,
       terms,
       bm25,
@@ -100,7 +110,8 @@ export class WorkspaceIndex {
         const speaker = this.#table.speaker(memory)
         return speaker !== undefined && asked(speaker)
       },
-    })
+    }
+    return fuseWithContext(signals, context, k)
   }
 
   async #vectorSignal({ text, vector, k }: SearchQuery, mask: Uint8Array | undefined, depth: number): Promise<Signal> {
@@ -121,7 +132,7 @@ export class WorkspaceIndex {
     if (!known) this.#lexical.add(slot, cell.text)
     const { vector } = cell
     if (vector instanceof Float32Array) {
-      this.#codes ??= new VectorCodes(vector.length)
+      this.#codes ??= this.#isSparse ? new ColumnCodes(vector.length) : new VectorCodes(vector.length)
       this.#codes.put(slot, vector)
     } else {
       this.#codes?.clear(slot)

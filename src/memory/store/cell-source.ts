@@ -70,6 +70,7 @@ export function createCellSource(
     count: (workspaceId) => countCells(metadata, workspaceId),
     changes: (workspaceId, model, sinceSeq) =>
       readChanges(metadata, bodies, workspaceId, sinceSeq, (cells) => vectorsOf(cells, model)),
+    version: () => metadata.version(),
     vectors: (model, cellNos) => vectors.find(vector, model, cellNos),
     ...(search && { vectorSearch: (workspaceId, model) => search(vector, workspaceId, model) }),
     close: () => Promise.resolve(),

@@ -71,8 +71,10 @@ describe.each([
 ])('a database that searches $kind', ({ count, way }) => {
   const memories = memoriesOf(count)
   const database = databaseOf(memories)
-  const inMemory = new WorkspaceIndex(async (cellNos) => new Map(cellNos.map((cellNo) => [cellNo, vectorOf(cellNo)])))
-  const remote = new WorkspaceIndex(undefined, database)
+  const inMemory = new WorkspaceIndex({
+    rescore: async (cellNos) => new Map(cellNos.map((cellNo) => [cellNo, vectorOf(cellNo)])),
+  })
+  const remote = new WorkspaceIndex({ database })
   inMemory.apply(memories)
   remote.apply(elsewhere(memories))
 
@@ -105,7 +107,7 @@ describe.each([
 
 test('a filter does not starve hits, however early the database gives up', async () => {
   const memories = memoriesOf(4_000)
-  const remote = new WorkspaceIndex(undefined, databaseOf(memories, 100))
+  const remote = new WorkspaceIndex({ database: databaseOf(memories, 100) })
   remote.apply(elsewhere(memories))
   const filter = { agentIn: new Set(['agent_1', 'agent_2']), before: 3_900 }
   const { hits } = await search(remote, '', { mode: 'vector', vector: vectorOf(-1), k: 100, filter })
@@ -114,7 +116,7 @@ test('a filter does not starve hits, however early the database gives up', async
 
 test('what the index does not know is no hit, and a query of zeros has none', async () => {
   const memories = memoriesOf(20)
-  const remote = new WorkspaceIndex(undefined, databaseOf(memories))
+  const remote = new WorkspaceIndex({ database: databaseOf(memories) })
   remote.apply(elsewhere(memories.slice(0, 10)))
   remote.apply([{ memoryId: memoryId(3), cells: [] }])
   const { hits, scanned } = await search(remote, '', { mode: 'vector', vector: vectorOf(-1), k: 100 })

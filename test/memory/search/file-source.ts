@@ -41,6 +41,7 @@ export function openCellSource({ file }: { file: string }): CellSource {
         yield batch
       }
     },
+    version: () => undefined,
     async vectors() {
       return new Map()
     },

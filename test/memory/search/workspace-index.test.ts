@@ -169,9 +169,11 @@ describe('vectors', () => {
   test('of candidates are scored again with their values', async () => {
     const text = 'a quiet harbour'
     const asked: number[][] = []
-    const index = new WorkspaceIndex((cellNos) => {
-      asked.push([...cellNos])
-      return Promise.resolve(new Map(cellNos.map((cellNo) => [cellNo, embedDocument(text)])))
+    const index = new WorkspaceIndex({
+      rescore: async (cellNos) => {
+        asked.push([...cellNos])
+        return new Map(cellNos.map((cellNo) => [cellNo, embedDocument(text)]))
+      },
     })
     index.apply([memoryOf(1, [text])])
     const { hits } = await search(index, '', { mode: 'vector', vector: embedDocument(text) })
