@@ -23,50 +23,85 @@ const prices = z.strictObject({
 /** Nano-dollars for a million tokens of each kind. */
 export type Prices = z.output<typeof prices>
 
-const row = z.strictObject({
-  provider: z.string(),
+/** A row that may stand over another of its name: what it leaves out of abilities is as there. */
+export const overridingRow = z.strictObject({
+  provider: z.string().min(1),
   model: z.string().regex(/^[^*]+\*?$|^\*$/, 'must be a name, or a pattern that ends with *'),
-  usd_per_million: prices.optional(),
-  tiers: z.array(z.strictObject({ above_input_tokens: z.int().positive(), usd_per_million: prices })).optional(),
-  usd_per_request: price.optional(),
-  max_output: z.int().positive().optional(),
-  sampling: z.boolean().default(true),
-  reasoning: z.enum(['none', 'adaptive', 'budget', 'level', 'effort']).default('none'),
-  efforts: z.array(z.enum(EFFORTS)).optional(),
-  max_tokens_field: z.enum(['max_tokens', 'max_completion_tokens']).optional(),
-  embedding_batch: z.int().positive().optional(),
+  usd_per_million: prices.exactOptional(),
+  tiers: z.array(z.strictObject({ above_input_tokens: z.int().positive(), usd_per_million: prices })).exactOptional(),
+  usd_per_request: price.exactOptional(),
+  max_output: z.int().positive().exactOptional(),
+  sampling: z.boolean().exactOptional(),
+  reasoning: z.enum(['none', 'adaptive', 'budget', 'level', 'effort']).exactOptional(),
+  efforts: z.array(z.enum(EFFORTS)).exactOptional(),
+  max_tokens_field: z.enum(['max_tokens', 'max_completion_tokens']).exactOptional(),
+  embedding_batch: z.int().positive().exactOptional(),
+})
+
+const row = overridingRow.extend({
+  sampling: overridingRow.shape.sampling.unwrap().default(true),
+  reasoning: overridingRow.shape.reasoning.unwrap().default('none'),
 })
 
 export const modelTableSchema = z.strictObject({ schema: z.literal(1), version: z.string(), models: z.array(row) })
 
 export type ModelRow = z.output<typeof row>
 
-/** Rows by provider and model: the exact name first, then the longest pattern. */
+interface ProviderRows {
+  readonly exact: Map<string, ModelRow>
+  /** The longest first. */
+  readonly patterns: ModelRow[]
+}
+
+/** Rows by provider and model. */
 export class ModelTable {
   readonly version: string
-  readonly #exact = new Map<string, ModelRow>()
-  readonly #patterns = new Map<string, ModelRow[]>()
+  readonly #providers = new Map<string, ProviderRows>()
 
   /** @param layers those before win over those after. */
   constructor(version: string, layers: readonly (readonly ModelRow[])[]) {
     this.version = version
     for (const found of layers.flat()) {
-      const key = keyOf(found.provider, found.model)
-      if (!found.model.endsWith('*')) {
-        if (!this.#exact.has(key)) this.#exact.set(key, found)
-        continue
-      }
-      const patterns = this.#patterns.get(found.provider) ?? []
-      this.#patterns.set(found.provider, patterns)
-      if (!patterns.some(({ model }) => model === found.model)) patterns.push(found)
+      const { exact, patterns } = this.#rowsOf(found.provider)
+      if (found.model.endsWith('*')) {
+        if (!patterns.some(({ model }) => model === found.model)) patterns.push(found)
+      } else if (!exact.has(found.model)) exact.set(found.model, found)
     }
-    for (const patterns of this.#patterns.values()) patterns.sort((a, b) => b.model.length - a.model.length)
+    for (const { patterns } of this.#providers.values()) patterns.sort((a, b) => b.model.length - a.model.length)
   }
 
-  find(provider: string, model: string): ModelRow | undefined {
-    const exact = this.#exact.get(keyOf(provider, model))
-    return exact ?? this.#patterns.get(provider)?.find((each) => model.startsWith(each.model.slice(0, -1)))
+  /** The row of the first name that has one of its own, else of the first that a pattern matches, the longest first. */
+  find(provider: string, ...models: readonly (string | undefined)[]): ModelRow | undefined {
+    const rows = this.#providers.get(provider)
+    if (!rows) return undefined
+    for (const model of models) {
+      const exact = model === undefined ? undefined : rows.exact.get(model)
+      if (exact) return exact
+    }
+    for (const model of models) {
+      const matching = model === undefined ? undefined : rows.patterns.find((each) => matches(each, model))
+      if (matching) return matching
+    }
+    return undefined
+  }
+
+  /** The names of a provider that have a row of their own. */
+  names(provider: string): Iterable<string> {
+    return this.#providers.get(provider)?.exact.keys() ?? []
+  }
+
+  /** Every row in force. */
+  rows(): ModelRow[] {
+    return [...this.#providers.values()].flatMap(({ exact, patterns }) => [...exact.values(), ...patterns])
+  }
+
+  #rowsOf(provider: string): ProviderRows {
+    const known = this.#providers.get(provider)
+    if (known) return known
+    const made: ProviderRows = { exact: new Map(), patterns: [] }
+    this.#providers.set(provider, made)
+    return made
   }
 }
 
-const keyOf = (provider: string, model: string): string => `${provider}/${model}`
+const matches = (pattern: ModelRow, model: string): boolean => model.startsWith(pattern.model.slice(0, -1))

@@ -1,86 +1,70 @@
-import type { Clock } from '../../base/clock.ts'
+import { RecentCounts } from './recent-counts.ts'
 
 const WINDOW_MS = 30_000
-const SLOTS = 10
 const MIN_CALLS = 5
 const FAILED_SHARE = 0.5
 const FIRST_OPEN_MS = 5_000
 const MAX_OPEN_MS = 120_000
+/** When to come again while a probe is under way. */
+const PROBE_MS = 1_000
 
 /**
  * Whether calls of a (credential, model) may go out: opens when half of at least five calls of 30 s failed, then lets one
- * probe through at a time. Contract: gateway.md 4.5.
+ * probe through at a time. Calls that were under way when it opened neither close it nor keep it open for longer.
+ * Contract: gateway.md 4.5.
  */
 export class Breaker {
-  readonly #clock: Clock
-  readonly #calls = new Uint32Array(SLOTS)
-  readonly #failed = new Uint32Array(SLOTS)
-  /** The slot of time that the counts end with. */
-  #slot = 0
+  readonly #failed = new RecentCounts(WINDOW_MS)
+  /** 0 while it is closed. */
   #openMs = 0
   #openUntil = 0
-  #probing = false
+  #isProbing = false
 
-  constructor(clock: Clock) {
-    this.#clock = clock
+  /** When it lets a call through (epoch ms); 0 while it does. */
+  restsUntil(now: number): number {
+    if (this.#openMs === 0) return 0
+    if (this.#isProbing) return Math.max(this.#openUntil, now + PROBE_MS)
+    return this.#openUntil > now ? this.#openUntil : 0
   }
 
-  /** When it lets calls through again; undefined while it does. */
-  get openUntil(): number | undefined {
-    if (this.#openMs === 0) return undefined
-    return this.#probing || this.#openUntil > this.#clock.now() ? this.#openUntil : undefined
+  /** Whether calls failed within the window. */
+  isDegraded(now: number): boolean {
+    return this.#failed.at(now).some > 0
   }
 
-  /** Tells that a call goes out; of an open breaker it is the probe. */
-  begin(): void {
-    if (this.#openMs > 0) this.#probing = true
+  /** Tells that a call goes out. @returns whether it is the probe, for its end to say so */
+  begin(): boolean {
+    if (this.#openMs === 0) return false
+    this.#isProbing = true
+    return true
   }
 
-  /** A call that said nothing of the provider: given up, refused for its content. */
-  forget(): void {
-    this.#probing = false
+  /** A call that said nothing of the provider: given up, or refused for its content. */
+  forget(isProbe: boolean): void {
+    if (isProbe) this.#isProbing = false
   }
 
-  succeed(): void {
-    if (this.#openMs > 0) {
-      this.#calls.fill(0)
-      this.#failed.fill(0)
-    }
+  succeed(isProbe: boolean, now: number): void {
+    if (isProbe) this.reset()
+    this.#failed.add(now, false)
+  }
+
+  fail(isProbe: boolean, now: number): void {
+    this.#failed.add(now, true)
+    const { all, some } = this.#failed
+    if (isProbe) this.#open(Math.min(this.#openMs * 2, MAX_OPEN_MS), now)
+    else if (this.#openMs === 0 && all >= MIN_CALLS && some >= FAILED_SHARE * all) this.#open(FIRST_OPEN_MS, now)
+  }
+
+  reset(): void {
+    this.#failed.clear()
     this.#openMs = 0
-    this.#probing = false
-    increment(this.#calls, this.#now())
+    this.#isProbing = false
   }
 
-  fail(): void {
-    const slot = this.#now()
-    increment(this.#calls, slot)
-    increment(this.#failed, slot)
-    if (this.#openMs > 0) this.#open(Math.min(this.#openMs * 2, MAX_OPEN_MS))
-    else if (sum(this.#calls) >= MIN_CALLS && sum(this.#failed) >= FAILED_SHARE * sum(this.#calls)) {
-      this.#open(FIRST_OPEN_MS)
-    }
-  }
-
-  #open(ms: number): void {
+  #open(ms: number, now: number): void {
     this.#openMs = ms
-    this.#openUntil = this.#clock.now() + ms
-    this.#probing = false
-  }
-
-  /** The slot of now; those that time has passed since are emptied. */
-  #now(): number {
-    const slot = Math.floor(this.#clock.now() / (WINDOW_MS / SLOTS))
-    for (let passed = Math.max(this.#slot + 1, slot - SLOTS + 1); passed <= slot; passed++) {
-      this.#calls[passed % SLOTS] = 0
-      this.#failed[passed % SLOTS] = 0
-    }
-    this.#slot = Math.max(this.#slot, slot)
-    return slot % SLOTS
+    this.#openUntil = now + ms
+    this.#isProbing = false
   }
 }
-
-const increment = (counts: Uint32Array, slot: number): void => {
-  counts[slot] = (counts[slot] ?? 0) + 1
-}
-
-const sum = (counts: Uint32Array): number => counts.reduce((total, count) => total + count, 0)

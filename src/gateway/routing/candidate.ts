@@ -22,7 +22,13 @@ export interface Candidate {
 /** How an attempt ended, for cooldowns and breakers. */
 export type AttemptOutcome =
   | { readonly class: 'ok' }
-  | { readonly class: FailureClass; readonly retryAfterMs?: number | undefined; readonly status?: number | undefined; readonly message?: string | undefined }
+  | {
+      readonly class: FailureClass
+      readonly retryAfterMs?: number | undefined
+      readonly status?: number | undefined
+      /** Redacted. */
+      readonly message?: string | undefined
+    }
 
 /** The candidates of one request, in the order in which they are to be tried. Contract: gateway.md 4.2-4.6. */
 export interface Selection {
@@ -32,13 +38,19 @@ export interface Selection {
   readonly all: readonly Candidate[]
   /**
    * The next one that is available and was not tried yet, with its slot and its share of rates taken; waits in line where
-   * all are full. Undefined when there is none left.
+   * all are full. Undefined when there is none left, or the retry budget of the organization is used up. The attempt
+   * before must be settled.
    * @param tokens estimated of this call, for token rates
-   * @throws GatewayError 429 `upstream_rate_limited`, `concurrency_exceeded` or 503 `no_available_credential` when none could be tried at all
+   * @throws GatewayError 429 `upstream_rate_limited`, `concurrency_exceeded` or 503 `no_available_credential` when none could
+   *   be tried at all; the signal's reason when it aborts a wait
    */
   next(tokens: number, signal: AbortSignal): Candidate | undefined | Promise<Candidate | undefined>
-  /** Makes those that failed by connect, transient or rate eligible again: for a round after back-off. */
+  /** Whether another candidate may answer after a failure of this class: `fallback_on` of the alias, else the usual ones. */
+  mayFallBack(candidate: Candidate, failure: FailureClass): boolean
+  /** Makes those that failed by connect, transient or rate eligible again, for a round after back-off; false when there is none. */
   again(): boolean
-  /** Ends the attempt: gives its slot back, settles its tokens, feeds cooldown and breaker. */
+  /** How long until one of those not tried yet can be called: 0 = now, undefined when none is left. */
+  waitMs(): number | undefined
+  /** Ends the attempt: gives its slot back, settles its tokens, feeds cooldown and breaker. The second time nothing happens. */
   settle(candidate: Candidate, outcome: AttemptOutcome, tokens: number): void
 }

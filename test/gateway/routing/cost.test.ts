@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE, type Usage } from '../../src/gateway/chat/events.ts'
-import { costOf } from '../../src/gateway/cost/cost.ts'
-import { ModelTable, modelTableSchema } from '../../src/gateway/cost/model-table.ts'
-import { divideHalfEven, formatUsd, parseUsd } from '../../src/gateway/cost/money.ts'
+import { NO_USAGE, type Usage } from '../../../src/gateway/chat/events.ts'
+import { costOf } from '../../../src/gateway/cost/cost.ts'
+import { ModelTable, modelTableSchema } from '../../../src/gateway/cost/model-table.ts'
+import { divideHalfEven, formatUsd, parseUsd } from '../../../src/gateway/cost/money.ts'
 
 const rows = (models: object[]) => modelTableSchema.parse({ schema: 1, version: 'v', models }).models
 const row = (fields: object) => {
