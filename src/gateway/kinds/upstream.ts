@@ -47,6 +47,8 @@ export interface Upstream {
    * @throws UpstreamAuthError when a token exchange or role is refused
    */
   request(call: UpstreamCall): UpstreamRequest | Promise<UpstreamRequest>
+  /** Gets a token and calls nobody else, where that alone proves a credential (vertex). @throws UpstreamAuthError */
+  authenticate?(): Promise<void>
   /** Checks every address it connects to. Contract: gateway.md 10.2. */
   readonly dispatcher: Dispatcher
   /** A refusal that says the clocks differ: true when it was learnt, and the call may go out once more (SigV4). */
