@@ -1,4 +1,4 @@
-import type { ChatEvent, StopReason, Usage } from './events.ts'
+import type { Said, StopReason, Usage } from './events.ts'
 import type { Family } from './form.ts'
 
 /** What a whole answer holds, in the order in which it was said. */
@@ -23,10 +23,10 @@ export type Piece =
     }
 
 /** Puts the pieces of an answer together. */
-export function collect(events: readonly ChatEvent[]): Answer {
+export function collect(events: readonly Said[]): Answer {
   const pieces: Piece[] = []
   const calls = new Map<number, Extract<Piece, { kind: 'call' }>>()
-  let stop: Extract<ChatEvent, { kind: 'stop' }> | undefined
+  let stop: Extract<Said, { kind: 'stop' }> | undefined
   let usage: Usage | undefined
   for (const event of events) {
     const last = pieces.at(-1)

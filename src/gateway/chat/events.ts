@@ -21,7 +21,11 @@ export type ChatEvent =
   /** What is known so far; a later one replaces it. */
   | { readonly kind: 'usage'; readonly usage: Usage }
   | { readonly kind: 'stop'; readonly reason: StopReason; readonly sequence?: string }
-  | { readonly kind: 'error'; readonly code: string; readonly message: string }
+  /** The provider breaks off: what it said, and the name of it that stands beside. */
+  | { readonly kind: 'error'; readonly data: string; readonly name?: string }
+
+/** What an answer is made of. */
+export type Said = Exclude<ChatEvent, { kind: 'error' }>
 
 export type StopReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'malformed'
 

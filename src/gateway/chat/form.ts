@@ -64,8 +64,9 @@ export interface AudioPart {
   readonly data: string
 }
 
+export const FAMILIES = ['claude', 'gemini', 'openai'] as const
 /** Whose reasoning it is: it goes back to no other. */
-export type Family = 'claude' | 'gemini' | 'openai'
+export type Family = (typeof FAMILIES)[number]
 
 export interface ReasoningPart {
   readonly kind: 'reasoning'

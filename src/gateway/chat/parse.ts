@@ -6,16 +6,30 @@ export const present = <T>(value: T | null | undefined): T | undefined => value 
 
 /** Reads a body by its schema. @throws UnsayableError that names the first field that is wrong. */
 export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
-  const { success, data, error } = schema.safeParse(body)
+  const { success, data, error } = schema.safeParse(body, { reportInput: true })
   if (success) return data
   const [issue] = error.issues
-  const param = issue?.path.map((key, i) =>
-    typeof key === 'number' ? `[${key}]` : `${i > 0 ? '.' : ''}${String(key)}`,
+  if (!issue) throw new UnsayableError('invalid_value', '', 'the body cannot be read')
+  const found = deepest(issue)
+  const param = found.path.map((key, i) => (typeof key === 'number' ? `[${key}]` : `${i > 0 ? '.' : ''}${String(key)}`))
+  throw new UnsayableError(codeOf(found), param.join(''), found.message)
+}
+
+type Issue = z.core.$ZodIssue
+
+/** Where a value fits none of several forms: what is wrong with the form that it comes nearest to. */
+function deepest(issue: Issue): Issue {
+  if (issue.code !== 'invalid_union') return issue
+  const inner = issue.errors.flatMap(([first]) => (first ? [deepest(first)] : []))
+  const best = inner.reduce<Issue | undefined>(
+    (found, each) => (found && found.path.length >= each.path.length ? found : each),
+    undefined,
   )
-  const isMissing = issue?.code === 'invalid_type' && issue.input === undefined
-  throw new UnsayableError(
-    isMissing ? 'missing_required_parameter' : 'invalid_value',
-    param?.join('') ?? '',
-    issue?.message ?? 'the body cannot be read',
-  )
+  return best && best.path.length > 0 ? { ...best, path: [...issue.path, ...best.path] } : issue
+}
+
+function codeOf(issue: Issue): UnsayableError['code'] {
+  const isKind = issue.path.at(-1) === 'type' && issue.path.length > 1
+  if (isKind && (issue.code === 'invalid_union' || issue.code === 'invalid_value')) return 'unsupported_content'
+  return issue.code === 'invalid_type' && issue.input === undefined ? 'missing_required_parameter' : 'invalid_value'
 }

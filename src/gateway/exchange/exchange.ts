@@ -15,6 +15,8 @@ export interface InferenceRequest {
   /** `x-mem-strict`: 400 instead of a dropped field. */
   readonly strict: boolean
   readonly organizationId: number
+  /** `v1/messages/count_tokens`: the surface is `messages`, and nothing is to be answered. */
+  readonly countOnly?: boolean
   /** The smallest of key's and alias's `max_output_tokens`: a larger or absent cap becomes it. */
   readonly maxOutputTokens: number | undefined
   /** The whole body as JSON, parsed once, when a translation needs it. */
@@ -26,7 +28,14 @@ export interface InferenceRequest {
  * each attempt; knows no sockets. Contract: gateway.md 5, 6.
  */
 export interface Exchange {
+  /** Upstream speaks the client's dialect: the client's headers of it travel along (gateway.md 3.3). */
+  readonly isRelay: boolean
   readonly body: Buffer
+  /**
+   * Embeddings of a provider that takes them in parts: what to send instead of `body`, and how to put the answers
+   * together. Present only where one call is not enough.
+   */
+  readonly split?: Split
   /** For `x-mem-dropped`. */
   readonly dropped: readonly string[]
   /** A whole 200 answer. @throws UpstreamFault for one that is none */
@@ -35,6 +44,17 @@ export interface Exchange {
   stream(): AnswerStream
   /** What a refusal of the provider means, and how the client is told. */
   fault(status: number, headers: Readonly<Record<string, string>>, body: Buffer): UpstreamFault
+}
+
+/**
+ * Calls that only together answer a request. Each goes out like any other call of the candidate, with a body of its own
+ * and `surface` `embeddings`; four at once at most. The first that fails is the attempt's failure (`Exchange.fault`), and the
+ * others are aborted: all or nothing. Contract: gateway.md 5.6.
+ */
+export interface Split {
+  readonly bodies: readonly Buffer[]
+  /** @param answers whole 200 answers, in the order of `bodies`. @throws UpstreamFault for one that is none */
+  join(answers: readonly Buffer[]): JsonAnswer
 }
 
 export interface JsonAnswer {
@@ -46,9 +66,10 @@ export interface JsonAnswer {
 /** What an answer told of itself, so far. */
 export interface AnswerFacts {
   readonly usage: Usage | undefined
+  /** In the words of OpenAI, whatever the dialect: `stop length tool_calls content_filter`. */
   readonly finishReason: string | undefined
   readonly responseModel: string | undefined
-  /** UTF-8 bytes of the text said: for estimates where no usage was reported. */
+  /** UTF-8 bytes of text, reasoning and arguments said: for `estimateUsage` where no usage was reported. */
   readonly textBytes: number
 }
 
@@ -59,7 +80,7 @@ export interface AnswerStream {
   end(): StreamStep
   /** The last bytes of a stream that breaks off after commit, as the client's dialect tells an error. */
   fail(error: GatewayError, requestId: string): Buffer
-  /** Keeps a silent stream open. */
+  /** Keeps a silent stream open; empty where one would stand inside an event. */
   readonly heartbeat: Buffer
   readonly facts: AnswerFacts
 }
@@ -71,7 +92,14 @@ export interface StreamStep {
   readonly state: 'waiting' | 'started' | 'content' | 'stopped'
 }
 
-/** An attempt that failed, as the provider told it. */
+interface Told {
+  status?: number | undefined
+  retryAfterMs?: number | undefined
+  message?: string | undefined
+  facts?: AnswerFacts | undefined
+}
+
+/** An attempt that failed, as the provider told it: its message is the provider's, redacted. */
 export class UpstreamFault extends Error {
   override readonly name = 'UpstreamFault'
   readonly class: FailureClass
@@ -80,13 +108,18 @@ export class UpstreamFault extends Error {
   /** How long the provider asks to be left alone. */
   readonly retryAfterMs: number | undefined
   readonly status: number | undefined
+  /** Of a whole answer that is taken for none and yet reported its usage. */
+  readonly facts: AnswerFacts | undefined
+  /** Of a stream: what the client gets, once committed, before it is told of the fault. */
+  before: readonly Buffer[] = []
 
-  constructor(failure: FailureClass, error: GatewayError, { status, retryAfterMs }: { status?: number; retryAfterMs?: number } = {}) {
-    super(error.message)
+  constructor(failure: FailureClass, error: GatewayError, { status, retryAfterMs, message, facts }: Told = {}) {
+    super(message ?? error.message)
     this.class = failure
     this.error = error
     this.status = status
     this.retryAfterMs = retryAfterMs
+    this.facts = facts
   }
 }
 

@@ -11,10 +11,21 @@ export class BodyError extends Error {
   }
 }
 
-/** Where a top-level member stands: its value's bytes are `[start, end)`. */
+/** Where a member stands: its value's bytes are `[start, end)`. */
 export interface Member {
+  /** Of its name's opening quote. */
+  readonly at: number
   readonly start: number
   readonly end: number
+  /** The one of the same name before it. */
+  readonly earlier?: Member
+}
+
+/** Bytes to put in place of `[start, end)`. */
+export interface Change {
+  readonly start: number
+  readonly end: number
+  readonly text: string
 }
 
 const MAX_DEPTH = 128
@@ -34,33 +45,56 @@ const CLOSE_MAP = 0x7d
  * @throws BodyError for what is no object, deeper than 128, or names a member of `once` twice, in any escaping.
  */
 export function readMembers(body: Buffer, once: ReadonlySet<string>): Map<string, Member> {
+  const start = skipSpace(body, 0)
+  if (body[start] !== OPEN_MAP) throw new BodyError('invalid_json', 'the body is not a JSON object')
   const members = new Map<string, Member>()
-  let at = skipSpace(body, 0)
-  if (body[at] !== OPEN_MAP) throw new BodyError('invalid_json', 'the body is not a JSON object')
-  at = skipSpace(body, at + 1)
-  if (body[at] !== CLOSE_MAP) {
-    for (;;) {
-      if (body[at] !== QUOTE) throw broken(at)
-      const nameEnd = skipString(body, at)
-      const name = nameOf(body, at, nameEnd)
-      at = skipSpace(body, nameEnd)
-      if (body[at] !== COLON) throw broken(at)
-      const start = skipSpace(body, at + 1)
-      const end = skipValue(body, start)
-      if (members.has(name) && once.has(name)) throw new BodyError('invalid_value', `${name} is given twice`, name)
-      members.set(name, { start, end })
-      at = skipSpace(body, end)
-      if (body[at] === CLOSE_MAP) break
-      if (body[at] !== COMMA) throw broken(at)
-      at = skipSpace(body, at + 1)
-    }
-  }
-  if (skipSpace(body, at + 1) !== body.length) throw broken(at + 1)
+  const end = walkMap(body, start, (name, member) => {
+    const earlier = members.get(name)
+    if (earlier && once.has(name)) throw new BodyError('invalid_value', `${name} is given twice`, name)
+    members.set(name, earlier ? { ...member, earlier } : member)
+  })
+  if (skipSpace(body, end) !== body.length) throw broken(end)
   return members
 }
 
-/** Replaces the bytes of values, and puts members that are not there yet behind the opening brace. */
-export function splice(body: Buffer, changes: readonly (Member & { text: string })[], added = ''): Buffer {
+/** The members of the object that begins at `start` of a body that `readMembers` has passed, in order; none of another value. */
+export function membersAt(body: Buffer, start: number): [name: string, member: Member][] {
+  const members: [string, Member][] = []
+  if (body[start] === OPEN_MAP) walkMap(body, start, (name, member) => members.push([name, member]))
+  return members
+}
+
+/** Where the items of the list that begins at `start` begin; none of another value. */
+export function itemsAt(body: Buffer, start: number): number[] {
+  const items: number[] = []
+  if (body[start] !== OPEN_LIST) return items
+  let at = skipSpace(body, start + 1)
+  while (body[at] !== CLOSE_LIST) {
+    items.push(at)
+    at = skipSpace(body, skipValue(body, at))
+    if (body[at] === COMMA) at = skipSpace(body, at + 1)
+    else if (body[at] !== CLOSE_LIST) throw broken(at)
+  }
+  return items
+}
+
+/** Behind the value that begins at `start`. @throws BodyError */
+export const valueEnd = (body: Buffer, start: number): number => skipValue(body, start)
+
+/** Takes members out of an object, each with the comma that parts it from the others. @param all of the object, in order */
+export function removals(all: readonly Member[], isRemoved: (member: Member) => boolean): Change[] {
+  const changes: Change[] = []
+  let kept: Member | undefined
+  for (const [i, member] of all.entries()) {
+    if (!isRemoved(member)) kept = member
+    else if (kept) changes.push({ start: all[i - 1]?.end ?? 0, end: member.end, text: '' })
+    else changes.push({ start: member.at, end: all[i + 1]?.at ?? member.end, text: '' })
+  }
+  return changes
+}
+
+/** Puts texts in the place of bytes, and members that are not there yet behind the opening brace. */
+export function splice(body: Buffer, changes: readonly Change[], added = ''): Buffer {
   const parts: Uint8Array[] = []
   let at = 0
   if (added !== '') {
@@ -94,6 +128,26 @@ function skipString(body: Buffer, from: number): number {
     while (quote - 1 - slashes > from && body[quote - 1 - slashes] === BACKSLASH) slashes++
     if (slashes % 2 === 0) return quote + 1
     at = quote + 1
+  }
+}
+
+/** From the opening brace to behind the closing one, telling each member. */
+function walkMap(body: Buffer, open: number, tell: (name: string, member: Member) => void): number {
+  let at = skipSpace(body, open + 1)
+  if (body[at] === CLOSE_MAP) return at + 1
+  for (;;) {
+    const nameAt = at
+    if (body[at] !== QUOTE) throw broken(at)
+    const nameEnd = skipString(body, at)
+    at = skipSpace(body, nameEnd)
+    if (body[at] !== COLON) throw broken(at)
+    const start = skipSpace(body, at + 1)
+    const end = skipValue(body, start)
+    tell(nameOf(body, nameAt, nameEnd), { at: nameAt, start, end })
+    at = skipSpace(body, end)
+    if (body[at] === CLOSE_MAP) return at + 1
+    if (body[at] !== COMMA) throw broken(at)
+    at = skipSpace(body, at + 1)
   }
 }
 

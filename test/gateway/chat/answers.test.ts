@@ -1,8 +1,9 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AnthropicReader } from '../../../src/gateway/chat/anthropic/read-answer.ts'
 import { AnthropicStreamWriter, writeAnthropicAnswer } from '../../../src/gateway/chat/anthropic/write-answer.ts'
 import { ConverseReader } from '../../../src/gateway/chat/converse/read-answer.ts'
-import { NO_USAGE, type ChatEvent } from '../../../src/gateway/chat/events.ts'
+import { NO_USAGE, type ChatEvent, type Said } from '../../../src/gateway/chat/events.ts'
 import { GeminiReader } from '../../../src/gateway/chat/gemini/read-answer.ts'
 import { OpenAiReader } from '../../../src/gateway/chat/openai/read-answer.ts'
 import { OpenAiStreamWriter, writeOpenAiAnswer } from '../../../src/gateway/chat/openai/write-answer.ts'
@@ -11,7 +12,7 @@ import { EventReader } from '../../../src/gateway/relay/sse.ts'
 const HEAD = { id: 'a1', created: 1_700_000_000, model: 'm' }
 
 /** Text, a thought, two calls, as every dialect but Gemini's can say them. */
-const EVENTS: ChatEvent[] = [
+const EVENTS: Said[] = [
   { kind: 'start', id: 'a1', model: 'm' },
   { kind: 'reasoning', family: 'claude', text: 'hm ' },
   { kind: 'reasoning', family: 'claude', text: 'so' },
@@ -27,26 +28,28 @@ const EVENTS: ChatEvent[] = [
 ]
 
 /** Events in pieces of any size are the same answer. */
-const whole = (events: readonly ChatEvent[]): unknown => writeAnthropicAnswer(HEAD, events, NO_USAGE)
+const whole = (events: readonly Said[]): unknown => writeAnthropicAnswer(HEAD, events)
+const saidOf = (events: readonly ChatEvent[]): Said[] =>
+  events.flatMap((event) => (event.kind === 'error' ? [] : event))
 
-function readOpenAi(bytes: Buffer, cut: number): ChatEvent[] {
+function readOpenAi(bytes: Buffer, cut: number): Said[] {
   const [events, reader] = [new EventReader(), new OpenAiReader()]
   return [bytes.subarray(0, cut), bytes.subarray(cut)]
     .flatMap((piece) => events.read(piece))
-    .flatMap(({ data }) => reader.read(data))
+    .flatMap(({ data }) => saidOf(reader.read(data)))
 }
 
-function readAnthropic(bytes: Buffer, cut: number): ChatEvent[] {
+function readAnthropic(bytes: Buffer, cut: number): Said[] {
   const [events, reader] = [new EventReader(), new AnthropicReader()]
   return [bytes.subarray(0, cut), bytes.subarray(cut)]
     .flatMap((piece) => events.read(piece))
-    .flatMap(({ data }) => reader.read(data))
+    .flatMap(({ data }) => saidOf(reader.read(data)))
 }
 
 describe('streams that were written are read back, cut at every byte', () => {
   test('gateway#75 anthropic', () => {
     const writer = new AnthropicStreamWriter(HEAD, { ...NO_USAGE, input: 20 })
-    const bytes = Buffer.from(EVENTS.map((event) => writer.write(event)).join('') + writer.end())
+    const bytes = Buffer.from(EVENTS.map((event) => writer.write(event)).join('') + writer.end(NO_USAGE))
     for (let cut = 0; cut <= bytes.length; cut++) expect(whole(readAnthropic(bytes, cut))).toEqual(whole(EVENTS))
   })
 
@@ -59,13 +62,12 @@ describe('streams that were written are read back, cut at every byte', () => {
     }
   })
 
-  const asOpenAi = (event: ChatEvent): ChatEvent =>
-    event.kind === 'reasoning' ? { ...event, family: 'openai' } : event
+  const asOpenAi = (event: Said): Said => (event.kind === 'reasoning' ? { ...event, family: 'openai' } : event)
 })
 
 test('whole answers in each dialect are what their streams say', () => {
   const message = JSON.stringify(whole(EVENTS))
-  expect(whole(new AnthropicReader().readMessage(message))).toEqual(whole(EVENTS))
+  expect(whole(saidOf(new AnthropicReader().readMessage(message)))).toEqual(whole(EVENTS))
   const completion = writeOpenAiAnswer(HEAD, EVENTS)
   expect(completion).toMatchObject({
     choices: [
@@ -88,7 +90,7 @@ test('whole answers in each dialect are what their streams say', () => {
 
 test('an anthropic stream begins blocks from 0 without gaps, and tells estimated tokens first, true ones last', () => {
   const writer = new AnthropicStreamWriter(HEAD, { ...NO_USAGE, input: 17 })
-  const text = EVENTS.map((event) => writer.write(event)).join('') + writer.end()
+  const text = EVENTS.map((event) => writer.write(event)).join('') + writer.end(NO_USAGE)
   const events = new EventReader().read(Buffer.from(text)).map(({ data }): Record<string, never> => JSON.parse(data))
   const starts = events.filter(({ type }) => type === 'content_block_start').map(({ index }) => index)
   expect(starts).toEqual([0, 1, 2, 3])
@@ -98,6 +100,31 @@ test('an anthropic stream begins blocks from 0 without gaps, and tells estimated
     delta: { stop_reason: 'tool_use' },
     usage: { input_tokens: 15, cache_read_input_tokens: 5, output_tokens: 9 },
   })
+})
+
+test('openai to the inner form and back keeps text, calls and usage, whole and in a stream', () => {
+  const text = fc.string({ unit: 'grapheme', minLength: 1 })
+  const call = fc.record({ name: text, args: fc.dictionary(text, fc.jsonValue()) })
+  const count = fc.nat(1_000_000)
+  fc.assert(
+    fc.property(text, fc.array(call, { maxLength: 3 }), count, count, count, (said, calls, input, cached, output) => {
+      const events: Said[] = [
+        { kind: 'start', id: HEAD.id, model: HEAD.model },
+        { kind: 'text', text: said },
+        ...calls.flatMap(({ name, args }, index): Said[] => [
+          { kind: 'call', index, id: `c${index}`, name },
+          { kind: 'arguments', index, text: JSON.stringify(args) },
+        ]),
+        { kind: 'usage', usage: { ...NO_USAGE, input: input + cached, cacheRead: cached, output, reasoning: output } },
+        { kind: 'stop', reason: calls.length > 0 ? 'tool_calls' : 'stop' },
+      ]
+      const expected = writeOpenAiAnswer(HEAD, events)
+      const writer = new OpenAiStreamWriter(HEAD, true)
+      const stream = Buffer.from(events.map((event) => writer.write(event)).join('') + writer.end(NO_USAGE))
+      expect(writeOpenAiAnswer(HEAD, readOpenAi(stream, 0))).toEqual(expected)
+      expect(writeOpenAiAnswer(HEAD, saidOf(new OpenAiReader().read(JSON.stringify(expected))))).toEqual(expected)
+    }),
+  )
 })
 
 describe('gateway#67 stop reasons', () => {
@@ -138,7 +165,7 @@ describe('gateway#67 stop reasons', () => {
     expect(read(theirs)).toEqual({ kind: 'stop', reason: ours })
   })
 
-  test('STOP with a call is a call; a blocked prompt is filtered', () => {
+  test('STOP with a call is a call; a blocked prompt is an error', () => {
     const call = { content: { parts: [{ functionCall: { name: 'f' } }] }, finishReason: 'STOP' }
     const events = new GeminiReader((i) => `made_${i}`).read(JSON.stringify({ candidates: [call] }))
     expect(events).toEqual([
@@ -147,8 +174,8 @@ describe('gateway#67 stop reasons', () => {
       { kind: 'arguments', index: 0, text: '{}' },
       { kind: 'stop', reason: 'tool_calls' },
     ])
-    const blocked = new GeminiReader(String).read(JSON.stringify({ promptFeedback: { blockReason: 'SAFETY' } }))
-    expect(blocked.at(-1)).toEqual({ kind: 'stop', reason: 'content_filter' })
+    const blocked = JSON.stringify({ promptFeedback: { blockReason: 'SAFETY' } })
+    expect(new GeminiReader(String).read(blocked).at(-1)).toEqual({ kind: 'error', data: blocked })
   })
 })
 

@@ -36,11 +36,6 @@ const messageSchema = z.object({
   usage: usageSchema.nullish().transform(present),
 })
 
-const errorSchema = z.object({
-  type: z.string().nullish().transform(present),
-  message: z.string().nullish().transform(present),
-})
-
 const eventSchema = z.object({
   type: z.string(),
   index: z.int().nullish().transform(present),
@@ -59,7 +54,6 @@ const eventSchema = z.object({
     .nullish()
     .transform(present),
   usage: usageSchema.nullish().transform(present),
-  error: errorSchema.nullish().transform(present),
 })
 
 type Delta = NonNullable<z.output<typeof eventSchema>['delta']>
@@ -75,7 +69,7 @@ const STOPS: Readonly<Record<string, StopReason>> = {
 }
 
 /** Usage of an event over what earlier ones said: Anthropic tells the prompt first, the output last. Contract: 5.5. */
-export function anthropicUsage(usage: z.output<typeof usageSchema>, before: Usage = NO_USAGE): Usage {
+function usageOf(usage: z.output<typeof usageSchema>, before: Usage): Usage {
   const { cache_creation: creation } = usage
   const cacheRead = usage.cache_read_input_tokens ?? before.cacheRead
   const cacheWrite1h = creation?.ephemeral_1h_input_tokens ?? before.cacheWrite1h
@@ -92,6 +86,17 @@ export function anthropicUsage(usage: z.output<typeof usageSchema>, before: Usag
   }
 }
 
+/** Tokens of what stands under `usage` of a whole message; undefined when it tells none. */
+export function anthropicUsage(usage: unknown): Usage | undefined {
+  const { data } = usageSchema.safeParse(usage)
+  return data && (data.input_tokens !== undefined || data.output_tokens !== undefined)
+    ? usageOf(data, NO_USAGE)
+    : undefined
+}
+
+/** Unknown reasons read as `stop`. */
+export const anthropicStop = (reason: string): StopReason => STOPS[reason] ?? 'stop'
+
 const minus = (all: number | undefined, part: number): number | undefined =>
   all === undefined ? undefined : Math.max(0, all - part)
 
@@ -105,7 +110,7 @@ export class AnthropicReader {
   /** @param data of an event. @throws AnswerError */
   read(data: string): ChatEvent[] {
     const event = parse(eventSchema, data)
-    const { index, message, content_block: block, delta, usage, error } = event
+    const { index, message, content_block: block, delta, usage } = event
     switch (event.type) {
       case 'message_start': {
         const { id, model } = message ?? {}
@@ -123,7 +128,7 @@ export class AnthropicReader {
       case 'message_delta':
         return [...this.#counted(usage), ...stopOf(delta ?? {})]
       case 'error':
-        return [{ kind: 'error', code: error?.type ?? '', message: error?.message ?? '' }]
+        return [{ kind: 'error', data }]
       default:
         return []
     }
@@ -146,7 +151,7 @@ export class AnthropicReader {
 
   #counted(usage: z.output<typeof usageSchema> | null | undefined): ChatEvent[] {
     if (!usage) return []
-    this.#usage = anthropicUsage(usage, this.#usage)
+    this.#usage = usageOf(usage, this.#usage)
     return [{ kind: 'usage', usage: this.#usage }]
   }
 
@@ -178,7 +183,7 @@ export class AnthropicReader {
 
 function stopOf({ stop_reason: reason, stop_sequence: sequence }: Partial<Delta>): ChatEvent[] {
   if (reason === undefined) return []
-  return [{ kind: 'stop', reason: STOPS[reason] ?? 'stop', ...(sequence !== undefined && { sequence }) }]
+  return [{ kind: 'stop', reason: anthropicStop(reason), ...(sequence !== undefined && { sequence }) }]
 }
 
 function parse<T>(schema: z.ZodType<T>, data: string): T {

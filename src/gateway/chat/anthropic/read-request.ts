@@ -1,7 +1,19 @@
 import { effortOf } from '../effort.ts'
-import type { CacheMark, ChatRequest, Drop, Effort, ImagePart, Part, TextPart, ToolChoice } from '../form.ts'
+import {
+  FAMILIES,
+  type CacheMark,
+  type ChatRequest,
+  type Drop,
+  type Effort,
+  type ImagePart,
+  type Part,
+  type ReasoningPart,
+  type TextPart,
+  type ToolChoice,
+} from '../form.ts'
 import { parseBody } from '../parse.ts'
 import { arrangeTurns } from '../turns.ts'
+import { unsigned } from './unsigned.ts'
 import { anthropicRequest, type AnthropicContent, type AnthropicRequest } from './request-schema.ts'
 
 const SAID: ReadonlySet<string> = new Set(['model', ...Object.keys(anthropicRequest.shape)])
@@ -75,11 +87,17 @@ function partsOf(content: AnthropicContent): Part[] {
           ...marked(block.cache_control),
         }
       case 'thinking':
-        return { kind: 'reasoning', family: 'claude', text: block.thinking, signature: block.signature }
+        return thoughtOf(block.thinking, block.signature)
       case 'redacted_thinking':
         return { kind: 'reasoning', family: 'claude', text: '', sealed: block.data }
     }
   })
+}
+
+/** Thoughts of others have no signature but their family's name, as our answers gave it. */
+function thoughtOf(text: string, signature: string): ReasoningPart {
+  const family = FAMILIES.find((each) => signature === unsigned(each))
+  return family ? { kind: 'reasoning', family, text } : { kind: 'reasoning', family: 'claude', text, signature }
 }
 
 type Seen = Extract<Exclude<AnthropicContent, string>[number], { type: 'text' | 'image' }>

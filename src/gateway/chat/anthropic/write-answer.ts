@@ -1,6 +1,8 @@
 import { collect, type Piece } from '../answer.ts'
-import { NO_USAGE, type ChatEvent, type StopReason, type Usage } from '../events.ts'
-import { optional, type Json } from '../json.ts'
+import { AnswerError, NO_USAGE, type Said, type StopReason, type Usage } from '../events.ts'
+import type { Family } from '../form.ts'
+import type { Json } from '../json.ts'
+import { unsigned } from './unsigned.ts'
 
 const STOP: Readonly<Record<StopReason, string>> = {
   stop: 'end_turn',
@@ -30,10 +32,9 @@ const stopOf = (reason: StopReason, sequence: string | undefined): Json => ({
 /** A whole message. Contract: gateway.md 5.3. */
 export function writeAnthropicAnswer(
   { id, model }: { readonly id: string; readonly model: string },
-  events: readonly ChatEvent[],
-  estimate: Usage,
+  events: readonly Said[],
 ): Json {
-  const { pieces, reason, sequence, usage = estimate } = collect(events)
+  const { pieces, reason, sequence, usage = NO_USAGE } = collect(events)
   const content = pieces.map(blockOf)
   return {
     id,
@@ -51,7 +52,7 @@ function blockOf(piece: Piece): Json {
     case 'text':
       return { type: 'text', text: piece.text }
     case 'reasoning':
-      return { type: 'thinking', thinking: piece.text, signature: piece.signature ?? '' }
+      return { type: 'thinking', thinking: piece.text, signature: signatureOf(piece) }
     case 'sealed':
       return { type: 'redacted_thinking', data: piece.data }
     case 'call':
@@ -68,6 +69,9 @@ function inputOf(text: string): unknown {
   }
 }
 
+const signatureOf = ({ family, signature }: { readonly family: Family; readonly signature?: string }): string =>
+  family === 'claude' && signature !== undefined ? signature : unsigned(family)
+
 type Block = 'text' | 'thinking' | 'tool_use' | 'redacted_thinking'
 
 /** Writes the events of a message stream; block indexes run from 0 without gaps. Contract: gateway.md 5.4. */
@@ -78,6 +82,8 @@ export class AnthropicStreamWriter {
   #stop: Json = stopOf('stop', undefined)
   #index = -1
   #open: { readonly block: Block; readonly call?: number } | undefined
+  /** Whose thought is open and unsigned. */
+  #thinker: Family | undefined
 
   /** @param estimate of the prompt's tokens, which the stream begins with. */
   constructor(head: { readonly id: string; readonly model: string }, estimate: Usage) {
@@ -85,7 +91,8 @@ export class AnthropicStreamWriter {
     this.#estimate = estimate
   }
 
-  write(event: ChatEvent): string {
+  /** @throws AnswerError */
+  write(event: Said): string {
     switch (event.kind) {
       case 'start': {
         const usage = anthropicUsageOf({ ...NO_USAGE, input: this.#estimate.input })
@@ -105,9 +112,14 @@ export class AnthropicStreamWriter {
       case 'text':
         return this.#piece('text', { type: 'text', text: '' }, { type: 'text_delta', text: event.text })
       case 'reasoning':
-        return this.#piece('thinking', THINKING, { type: 'thinking_delta', thinking: event.text })
-      case 'signature':
-        return this.#piece('thinking', THINKING, { type: 'signature_delta', signature: event.signature })
+        return this.#thought(event.family, { type: 'thinking_delta', thinking: event.text })
+      case 'signature': {
+        // Only Claude's is one that a client gives back in a thought.
+        if (this.#thinker !== undefined && this.#thinker !== 'claude') return ''
+        const signed = this.#thought('claude', { type: 'signature_delta', signature: event.signature })
+        this.#thinker = undefined
+        return signed
+      }
       case 'sealed':
         return this.#begin('redacted_thinking', { type: 'redacted_thinking', data: event.data })
       case 'call': {
@@ -116,9 +128,7 @@ export class AnthropicStreamWriter {
       }
       case 'arguments':
         // This dialect has no place for pieces of a call that is not the open one. Providers send calls one by one.
-        if (this.#open?.call !== event.index) {
-          return this.write({ kind: 'error', code: 'upstream_invalid_response', message: 'tool calls are interleaved' })
-        }
+        if (this.#open?.call !== event.index) throw new AnswerError('tool calls are interleaved')
         return this.#delta({ type: 'input_json_delta', partial_json: event.text })
       case 'usage':
         this.#usage = event.usage
@@ -126,20 +136,24 @@ export class AnthropicStreamWriter {
       case 'stop':
         this.#stop = stopOf(event.reason, event.sequence)
         return ''
-      case 'error':
-        return line('error', { error: optional({ type: 'api_error', message: event.message, code: event.code }) })
     }
   }
 
   /** Behind the last event. */
-  end(): string {
-    const usage = anthropicUsageOf(this.#usage ?? this.#estimate)
+  end(estimate: Usage): string {
+    const usage = anthropicUsageOf(this.#usage ?? estimate)
     return `${this.#close()}${line('message_delta', { delta: this.#stop, usage })}${line('message_stop', {})}`
   }
 
   #piece(block: Block, empty: Json, delta: Json): string {
     const begun = this.#open?.block === block ? '' : this.#begin(block, empty)
     return begun + this.#delta(delta)
+  }
+
+  #thought(family: Family, delta: Json): string {
+    const written = this.#piece('thinking', THINKING, delta)
+    this.#thinker = family
+    return written
   }
 
   #begin(block: Block, content: Json, call?: number): string {
@@ -154,8 +168,11 @@ export class AnthropicStreamWriter {
 
   #close(): string {
     if (!this.#open) return ''
+    const family = this.#thinker
+    const signed = family ? this.#delta({ type: 'signature_delta', signature: unsigned(family) }) : ''
     this.#open = undefined
-    return line('content_block_stop', { index: this.#index })
+    this.#thinker = undefined
+    return signed + line('content_block_stop', { index: this.#index })
   }
 }
 

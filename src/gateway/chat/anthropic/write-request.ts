@@ -36,7 +36,7 @@ export function writeAnthropicRequest(request: ChatRequest, target: Target, drop
     messages: request.turns.map(({ role, parts }) => ({ role, content: parts.flatMap((part) => blockOf(part)) })),
     ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
     ...(toolChoice && { tool_choice: toolChoice }),
-    ...sampling(request, target, drop),
+    ...sampling(request, target.sampling && !thinking, drop),
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     ...(thinking && { thinking }),
     ...(Object.keys(output).length > 0 && { output_config: output }),
@@ -46,10 +46,11 @@ export function writeAnthropicRequest(request: ChatRequest, target: Target, drop
 
 const FIELD = { seed: 'seed', frequencyPenalty: 'frequency_penalty', presencePenalty: 'presence_penalty' } as const
 
-function sampling({ temperature, topP, topK }: ChatRequest, target: Target, drop: Drop): Json {
+/** Claude takes none while it thinks. */
+function sampling({ temperature, topP, topK }: ChatRequest, isTaken: boolean, drop: Drop): Json {
   const fields = Object.entries({ temperature, top_p: topP, top_k: topK }).filter(([, value]) => value !== undefined)
-  if (!target.sampling) fields.forEach(([field]) => drop(field))
-  if (!target.sampling || fields.length === 0) return {}
+  if (!isTaken) fields.forEach(([field]) => drop(field))
+  if (!isTaken || fields.length === 0) return {}
   if (temperature === undefined || temperature <= 1) return Object.fromEntries(fields)
   drop('temperature')
   return { ...Object.fromEntries(fields), temperature: 1 }

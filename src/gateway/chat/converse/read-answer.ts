@@ -86,8 +86,9 @@ export class ConverseReader {
   /** Calls by the index of their block. */
   readonly #indexes = new Map<number, number>()
 
-  /** @param type the header `:event-type`. @throws AnswerError */
+  /** @param type the header `:event-type`, or `:exception-type`. @throws AnswerError */
   read(type: string, data: string): ChatEvent[] {
+    if (type.endsWith('Exception')) return [{ kind: 'error', data, name: type }]
     const { contentBlockIndex: index, start, delta, stopReason, usage } = parse(eventSchema, data)
     if (type === 'messageStart') return [{ kind: 'start' }]
     const events = [start, delta].flatMap((block) => (block ? this.#block(block, index ?? 0) : []))

@@ -21,14 +21,16 @@ export function writeConverseRequest(request: ChatRequest, target: Target, drop:
   }
   const { format } = request
   const sampled = { temperature: request.temperature, topP: request.topP }
-  if (!target.sampling) {
+  const { thinking, effort } = thinkingOf(request, target, drop)
+  const isSampled = target.sampling && !thinking // Claude takes none while it thinks
+  if (!isSampled) {
     if (sampled.temperature !== undefined) drop('temperature')
     if (sampled.topP !== undefined) drop('top_p')
   }
-  const { thinking, effort } = thinkingOf(request, target, drop)
   const inference = optional({
-    maxTokens: request.maxTokens,
-    ...(target.sampling && sampled),
+    // A budget of thinking is measured against the cap, which must be said then.
+    maxTokens: request.maxTokens ?? (thinking && target.defaultMaxTokens),
+    ...(isSampled && sampled),
     stopSequences: request.stop.length > 0 ? request.stop : undefined,
   })
   const schema = format?.type === 'schema' ? format : undefined

@@ -46,14 +46,7 @@ const answerSchema = z.object({
     .nullish()
     .transform(present),
   usageMetadata: usageSchema.nullish().transform(present),
-  error: z
-    .object({
-      code: z.number().nullish().transform(present),
-      status: z.string().nullish().transform(present),
-      message: z.string().nullish().transform(present),
-    })
-    .nullish()
-    .transform(present),
+  error: z.unknown().optional().transform(present),
 })
 
 const STOPS: Readonly<Record<string, StopReason>> = {
@@ -96,7 +89,7 @@ export class GeminiReader {
   /** @throws AnswerError */
   read(data: string): ChatEvent[] {
     const answer = parseAnswer(data)
-    if (answer.error) return [{ kind: 'error', code: answer.error.status ?? '', message: answer.error.message ?? '' }]
+    if (answer.error !== undefined) return [{ kind: 'error', data }]
     const events: ChatEvent[] = []
     if (!this.#started) {
       this.#started = true
@@ -106,7 +99,7 @@ export class GeminiReader {
     const [candidate] = answer.candidates ?? []
     events.push(...(candidate?.content?.parts ?? []).flatMap((part) => this.#part(part)))
     if (answer.usageMetadata) events.push({ kind: 'usage', usage: geminiUsage(answer.usageMetadata) })
-    if (answer.promptFeedback?.blockReason !== undefined) events.push({ kind: 'stop', reason: 'content_filter' })
+    if (answer.promptFeedback?.blockReason !== undefined) events.push({ kind: 'error', data })
     else if (candidate?.finishReason !== undefined)
       events.push({ kind: 'stop', reason: this.#stop(candidate.finishReason) })
     return events

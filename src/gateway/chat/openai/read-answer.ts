@@ -20,17 +20,25 @@ const callSchema = z.object({
     .transform(present),
 })
 
+/** Mistral's: what was thought and said stand in one list. */
+const chunkSchema = z.object({
+  type: z.string(),
+  text: z.string().nullish().transform(present),
+  thinking: z
+    .array(z.object({ text: z.string().nullish().transform(present) }))
+    .nullish()
+    .transform(present),
+})
+
 const messageSchema = z.object({
-  content: z.string().nullish().transform(present),
+  content: z
+    .union([z.string(), z.array(chunkSchema)])
+    .nullish()
+    .transform(present),
   refusal: z.string().nullish().transform(present),
   reasoning_content: z.string().nullish().transform(present),
   reasoning: z.string().nullish().transform(present),
   tool_calls: z.array(callSchema).nullish().transform(present),
-})
-
-const errorSchema = z.object({
-  message: z.string().nullish().transform(present),
-  code: z.union([z.string(), z.number()]).nullish().transform(present),
 })
 
 const answerSchema = z.object({
@@ -51,7 +59,7 @@ const answerSchema = z.object({
     .object({ usage: usageSchema.nullish().transform(present) })
     .nullish()
     .transform(present),
-  error: z.union([z.string(), errorSchema]).nullish().transform(present),
+  error: z.unknown().optional().transform(present),
 })
 
 const STOPS: Readonly<Record<string, StopReason>> = {
@@ -64,7 +72,7 @@ const STOPS: Readonly<Record<string, StopReason>> = {
 }
 
 /** Tokens as OpenAI counts them: the prompt with its cached parts. Contract: gateway.md 5.5. */
-export function openAiUsage(usage: z.output<typeof usageSchema>): Usage {
+function usageOf(usage: z.output<typeof usageSchema>): Usage {
   const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage
   return {
     input: usage.prompt_tokens ?? 0,
@@ -75,6 +83,15 @@ export function openAiUsage(usage: z.output<typeof usageSchema>): Usage {
     reasoning: completion?.reasoning_tokens ?? 0,
   }
 }
+
+/** Tokens of what stands under `usage`; undefined when it tells none. */
+export function openAiUsage(usage: unknown): Usage | undefined {
+  const { data } = usageSchema.safeParse(usage)
+  return data && (data.prompt_tokens !== undefined || data.completion_tokens !== undefined) ? usageOf(data) : undefined
+}
+
+/** Unknown reasons read as `stop`. */
+export const openAiStop = (reason: string): StopReason => STOPS[reason] ?? 'stop'
 
 /** Reads the chunks of a stream, or a whole answer as if it were one. Contract: gateway.md 5.4. */
 export class OpenAiReader {
@@ -88,7 +105,7 @@ export class OpenAiReader {
     if (data === '[DONE]') return []
     const answer = parseAnswer(data)
     const events: ChatEvent[] = []
-    if (answer.error !== undefined) return [errorOf(answer.error)]
+    if (answer.error !== undefined) return [{ kind: 'error', data }]
     const { id, model, choices, usage = answer.x_groq?.usage } = answer
     const [choice] = choices ?? []
     if (!this.#started && choice) {
@@ -96,18 +113,19 @@ export class OpenAiReader {
       events.push({ kind: 'start', ...(id !== undefined && { id }), ...(model !== undefined && { model }) })
     }
     events.push(...this.#message(choice?.delta ?? choice?.message ?? {}))
-    if (choice?.finish_reason !== undefined)
-      events.push({ kind: 'stop', reason: STOPS[choice.finish_reason] ?? 'stop' })
-    const counted = usage ?? answer.x_groq?.usage
-    if (counted) events.push({ kind: 'usage', usage: openAiUsage(counted) })
+    if (choice?.finish_reason !== undefined) {
+      events.push({ kind: 'stop', reason: openAiStop(choice.finish_reason) })
+    }
+    if (usage) events.push({ kind: 'usage', usage: usageOf(usage) })
     return events
   }
 
   #message(message: Partial<z.output<typeof messageSchema>>): ChatEvent[] {
-    const reasoning = message.reasoning_content ?? message.reasoning
+    const { content } = message
+    const said = typeof content === 'string' || content === undefined ? [thought(message), spoken(content)] : []
+    const chunks = typeof content === 'object' ? content.flatMap(saidIn) : []
     return [
-      ...(reasoning ? [{ kind: 'reasoning', family: 'openai', text: reasoning } as const] : []),
-      ...[message.content, message.refusal].flatMap((text) => (text ? [{ kind: 'text', text } as const] : [])),
+      ...[...said, ...chunks, spoken(message.refusal)].flatMap((event) => event ?? []),
       ...(message.tool_calls ?? []).flatMap((call) => this.#call(call)),
     ]
   }
@@ -135,7 +153,15 @@ function parseAnswer(data: string): z.output<typeof answerSchema> {
   }
 }
 
-function errorOf(error: string | z.output<typeof errorSchema>): ChatEvent {
-  if (typeof error === 'string') return { kind: 'error', code: '', message: error }
-  return { kind: 'error', code: String(error.code ?? ''), message: error.message ?? '' }
+const spoken = (text: string | undefined): ChatEvent | undefined => (text ? { kind: 'text', text } : undefined)
+
+function thought(message: { reasoning_content?: string | undefined; reasoning?: string | undefined }) {
+  return reasoned(message.reasoning_content ?? message.reasoning)
+}
+
+const reasoned = (text: string | undefined): ChatEvent | undefined =>
+  text ? { kind: 'reasoning', family: 'openai', text } : undefined
+
+function saidIn({ type, text, thinking }: z.output<typeof chunkSchema>): (ChatEvent | undefined)[] {
+  return type === 'thinking' ? (thinking ?? []).map((each) => reasoned(each.text)) : [spoken(text)]
 }

@@ -69,9 +69,10 @@ function readMessages(messages: readonly OpenAiMessage[], drop: Drop): { system:
   const turns: Turn[] = []
   for (const [i, message] of messages.entries()) {
     const param = `messages[${i}]`
+    if ('name' in message && message.name !== undefined) drop('messages.name')
     switch (message.role) {
       case 'user':
-        turns.push({ role: 'user', parts: userParts(message.content, param) })
+        turns.push({ role: 'user', parts: userParts(message.content, param, drop) })
         break
       case 'assistant':
         turns.push({ role: 'assistant', parts: assistantParts(message, param) })
@@ -95,7 +96,7 @@ const texts = (content: Extract<OpenAiMessage, { role: 'system' | 'developer' }>
     ? [{ kind: 'text', text: content }]
     : content.map(({ text, cache_control }) => ({ kind: 'text', text, ...marked(cache_control) }))
 
-function userParts(content: Extract<OpenAiMessage, { role: 'user' }>['content'], param: string): Part[] {
+function userParts(content: Extract<OpenAiMessage, { role: 'user' }>['content'], param: string, drop: Drop): Part[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
   return content.map((part, i): Part => {
     const place = `${param}.content[${i}]`
@@ -103,6 +104,7 @@ function userParts(content: Extract<OpenAiMessage, { role: 'user' }>['content'],
       case 'text':
         return { kind: 'text', text: part.text, ...marked(part.cache_control) }
       case 'image_url':
+        if (part.image_url.detail !== undefined && part.image_url.detail !== 'auto') drop('messages.image_url.detail')
         return { kind: 'image', source: mediaOf(part.image_url.url, place), ...marked(part.cache_control) }
       case 'file':
         return { kind: 'document', ...pdf(part.file, place), ...marked(part.cache_control) }

@@ -11,7 +11,11 @@ const text = z.object({ type: z.literal('text'), text: z.string(), cache_control
 
 const userPart = z.discriminatedUnion('type', [
   text,
-  z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string() }), cache_control: cacheControl }),
+  z.object({
+    type: z.literal('image_url'),
+    image_url: z.object({ url: z.string(), detail: z.unknown().optional() }),
+    cache_control: cacheControl,
+  }),
   z.object({
     type: z.literal('file'),
     file: z.object({ file_data: z.string().optional(), filename: z.string().optional() }),
@@ -44,11 +48,14 @@ const thinkingBlock = z.discriminatedUnion('type', [
   z.object({ type: z.literal('redacted_thinking'), data: z.string() }),
 ])
 
+const name = z.string().nullish().transform(present)
+
 const message = z.discriminatedUnion('role', [
-  z.object({ role: z.enum(['system', 'developer']), content: textContent }),
-  z.object({ role: z.literal('user'), content: z.union([z.string(), z.array(userPart)]) }),
+  z.object({ role: z.enum(['system', 'developer']), content: textContent, name }),
+  z.object({ role: z.literal('user'), content: z.union([z.string(), z.array(userPart)]), name }),
   z.object({
     role: z.literal('assistant'),
+    name,
     content: z
       .union([z.string(), z.array(assistantPart)])
       .nullish()

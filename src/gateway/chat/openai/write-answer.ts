@@ -1,5 +1,5 @@
 import { collect, type Piece } from '../answer.ts'
-import type { ChatEvent, StopReason, Usage } from '../events.ts'
+import type { Said, StopReason, Usage } from '../events.ts'
 import { optional, type Json } from '../json.ts'
 
 /** What stays the same in all chunks of an answer. */
@@ -28,7 +28,7 @@ export const openAiUsageOf = (usage: Usage): Json => ({
 })
 
 /** A whole chat completion. Contract: gateway.md 5.3. */
-export function writeOpenAiAnswer({ id, created, model }: AnswerHead, events: readonly ChatEvent[]): Json {
+export function writeOpenAiAnswer({ id, created, model }: AnswerHead, events: readonly Said[]): Json {
   const { pieces, reason, usage } = collect(events)
   const textOf = (kind: 'text' | 'reasoning'): string =>
     pieces.flatMap((piece) => (piece.kind === kind ? [piece.text] : [])).join('')
@@ -83,7 +83,7 @@ export class OpenAiStreamWriter {
     this.#withUsage = withUsage
   }
 
-  write(event: ChatEvent): string {
+  write(event: Said): string {
     switch (event.kind) {
       case 'start':
         return this.#chunk({ role: 'assistant', content: '' })
@@ -111,8 +111,6 @@ export class OpenAiStreamWriter {
         return ''
       case 'stop':
         return this.#chunk({}, FINISH[event.reason])
-      case 'error':
-        return `data: ${JSON.stringify({ error: { message: event.message, type: 'server_error', param: null, code: event.code } })}\n\n`
     }
   }
 

@@ -1,0 +1,18 @@
+import type { ChatEvent, StopReason, Usage } from '../chat/events.ts'
+import type { AnswerFacts } from './exchange.ts'
+
+/** What an answer has told of itself so far, gathered event by event. */
+export class Facts implements AnswerFacts {
+  usage: Usage | undefined
+  finishReason: StopReason | undefined
+  responseModel: string | undefined
+  textBytes = 0
+
+  add(event: ChatEvent): void {
+    if (event.kind === 'text' || event.kind === 'reasoning' || event.kind === 'arguments') {
+      this.textBytes += Buffer.byteLength(event.text)
+    } else if (event.kind === 'usage') this.usage = event.usage
+    else if (event.kind === 'stop') this.finishReason = event.reason
+    else if (event.kind === 'start' && event.model !== undefined) this.responseModel = event.model
+  }
+}

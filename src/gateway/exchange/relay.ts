@@ -1,0 +1,112 @@
+import { isJson, type Json } from '../chat/json.ts'
+import { GatewayError } from '../errors.ts'
+import type { Surface } from '../model.ts'
+import type { Candidate } from '../routing/candidate.ts'
+import { editBody } from './edit-body.ts'
+import { estimateUsage } from './estimate.ts'
+import type { AnswerStream, Exchange, InferenceRequest, JsonAnswer, UpstreamFault } from './exchange.ts'
+import { familyOf } from './family.ts'
+import { refusalFault, type FaultView } from './faults.ts'
+import { readRelayed } from './relay-answer.ts'
+import { RelayStream } from './relay-stream.ts'
+import { AnthropicScan } from './scan-anthropic.ts'
+import { OpenAiScan } from './scan-openai.ts'
+import { ResponsesScan } from './scan-responses.ts'
+import type { Scan } from './scan.ts'
+
+/** Where each surface says how much may be answered; the first where none is there. */
+const CAPS: Readonly<Record<Surface, readonly string[]>> = {
+  chat: ['max_completion_tokens', 'max_tokens'],
+  messages: ['max_tokens'],
+  responses: ['max_output_tokens'],
+  embeddings: [],
+}
+
+/** A request to a provider that speaks the client's dialect. Contract: gateway.md 5.1, 5.2, 6. */
+export class Relay implements Exchange {
+  readonly isRelay = true
+  readonly body: Buffer
+  readonly dropped: readonly string[]
+  readonly #request: InferenceRequest
+  readonly #isMistral: boolean
+  readonly #wantsUsage: boolean
+  readonly #addsUsage: boolean
+  readonly #view: FaultView
+
+  /** @throws GatewayError 400 `unsupported_parameter` for a response that needs what another call left behind */
+  constructor(request: InferenceRequest, candidate: Candidate, view: FaultView) {
+    const { surface, stream, countOnly, maxOutputTokens: tokens } = request
+    if (surface === 'responses') refuseState(request)
+    this.#request = request
+    this.#view = view
+    this.#isMistral = candidate.upstream.credential.kind === 'mistral'
+    this.#wantsUsage = surface === 'chat' && stream && asksUsage(request)
+    this.#addsUsage = surface === 'chat' && stream && !this.#wantsUsage && candidate.upstream.edits.streamUsage
+    const fields = surface === 'chat' ? chatCaps(candidate) : CAPS[surface]
+    const edited = editBody(request.body, request.members, candidate, {
+      cap: tokens !== undefined && !countOnly && fields.length > 0 ? { fields, tokens } : undefined,
+      addUsage: this.#addsUsage,
+      ...(countOnly && { modelInBody: true }),
+    })
+    this.body = edited.body
+    this.dropped = edited.dropped
+  }
+
+  answer(body: Buffer): JsonAnswer {
+    return readRelayed(body, this.#request, this.#isMistral, this.#view)
+  }
+
+  stream(): AnswerStream {
+    return new RelayStream(this.#scan(), familyOf(this.#request.surface))
+  }
+
+  fault(status: number, headers: Readonly<Record<string, string>>, body: Buffer): UpstreamFault {
+    return refusalFault(status, headers, body, this.#view)
+  }
+
+  #scan(): Scan {
+    if (this.#request.surface === 'messages') return new AnthropicScan(this.#view)
+    if (this.#request.surface === 'responses') return new ResponsesScan(this.#view)
+    return new OpenAiScan({
+      wantsUsage: this.#wantsUsage,
+      hidesUsage: this.#addsUsage,
+      isMistral: this.#isMistral,
+      estimate: (facts) => estimateUsage(this.#request, facts),
+      view: this.#view,
+    })
+  }
+}
+
+function chatCaps({ row }: Candidate): readonly string[] {
+  return row?.max_tokens_field === 'max_tokens' ? CAPS.chat.toReversed() : CAPS.chat
+}
+
+const memberOf = ({ body, members }: InferenceRequest, name: string): unknown => {
+  const member = members.get(name)
+  if (!member) return undefined
+  try {
+    return JSON.parse(body.toString('utf8', member.start, member.end))
+  } catch {
+    return undefined // the provider says what is wrong with it
+  }
+}
+
+/** Whether a chat client asked for the usage chunk. */
+function asksUsage(request: InferenceRequest): boolean {
+  const options = memberOf(request, 'stream_options')
+  return isJson(options) && options['include_usage'] === true
+}
+
+/** The next call may go elsewhere, where nobody knows what this one left. */
+function refuseState(request: InferenceRequest): void {
+  const said: Json = {
+    previous_response_id: memberOf(request, 'previous_response_id') ?? undefined,
+    conversation: memberOf(request, 'conversation') ?? undefined,
+    background: memberOf(request, 'background') === true || undefined,
+  }
+  const param = Object.keys(said).find((name) => said[name] !== undefined)
+  if (param === undefined) return
+  throw new GatewayError('unsupported_parameter', `${param} is not supported: send the whole input with each call`, {
+    param,
+  })
+}

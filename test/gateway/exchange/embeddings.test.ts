@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { InferenceRequest, JsonAnswer } from '../../../src/gateway/exchange/exchange.ts'
+import type { Candidate } from '../../../src/gateway/routing/candidate.ts'
+import { bodyOf, candidateOf, faultOf, makeExchange, requestOf } from './support.ts'
+
+const embed = (candidate: Candidate, fields: object, more: Partial<InferenceRequest> = {}) =>
+  makeExchange(requestOf('embeddings', { model: 'asked', input: 'hi', ...fields }, more), candidate)
+
+const bytes = (json: object): Buffer => Buffer.from(JSON.stringify(json))
+const told = ({ body }: JsonAnswer): Record<string, unknown> => JSON.parse(body.toString())
+const base64 = (vector: number[]): string => Buffer.from(new Float32Array(vector).buffer).toString('base64')
+
+const gemini = candidateOf('gemini', { model: 'gemini-embedding' })
+const vertex = candidateOf('vertex', { model: 'text-embedding', row: { embedding_batch: 2 } })
+const titan = candidateOf('bedrock', { model: 'amazon.titan-embed-text-v2:0' })
+const cohere = candidateOf('bedrock', { model: 'cohere.embed-v4:0' })
+
+describe('gateway#74 an openai relay', () => {
+  const answer = {
+    object: 'list',
+    model: 'e',
+    data: [{ index: 0, object: 'embedding', embedding: [0.5, -2] }],
+    usage: { prompt_tokens: 3, total_tokens: 3 },
+  }
+
+  test('keeps its bytes, and the vectors of whoever knows both encodings', () => {
+    const text = '{ "model":"asked","input":[[1,2]] ,"dimensions":2}'
+    const exchange = makeExchange(requestOf('embeddings', text), candidateOf('openai'))
+    expect(exchange.body.toString()).toBe(text.replace('asked', 'upstream-model'))
+    const given = Buffer.from(JSON.stringify(answer, null, 2))
+    const { body, facts } = exchange.answer(given)
+    expect(body).toBe(given)
+    expect(facts).toMatchObject({ usage: { input: 3, output: 0 }, responseModel: 'e' })
+  })
+
+  test('gives vectors as asked, where the provider knows only the other', () => {
+    const asBase64 = { ...answer, data: [{ index: 0, object: 'embedding', embedding: base64([0.5, -2]) }] }
+    expect(told(embed(candidateOf('ollama'), { encoding_format: 'base64' }).answer(bytes(answer)))).toEqual(asBase64)
+    expect(told(embed(candidateOf('ollama'), {}).answer(bytes(asBase64)))).toEqual(answer)
+  })
+
+  test('renames dimensions for Mistral', () => {
+    expect(bodyOf(embed(candidateOf('mistral'), { dimensions: 5 }))).toEqual({
+      model: 'upstream-model',
+      input: 'hi',
+      output_dimension: 5,
+    })
+  })
+
+  test.each(['', '{"data":[{"embedding":[1]}', '{"data":[{}]}', '{"object":"list"}'])('%j is no answer', (text) => {
+    expect(faultOf(() => embed(candidateOf('openai'), {}).answer(Buffer.from(text)))).toMatchObject({
+      class: 'transient',
+    })
+  })
+})
+
+describe('gateway#74 providers with a form of their own', () => {
+  test('gemini: a hundred a call, in order', () => {
+    expect(bodyOf(embed(gemini, { dimensions: 5 }))).toEqual({
+      requests: [{ model: 'models/gemini-embedding', content: { parts: [{ text: 'hi' }] }, outputDimensionality: 5 }],
+    })
+    const input = Array.from({ length: 250 }, (_, i) => `t${i}`)
+    const { split } = embed(gemini, { input })
+    const sent = (split?.bodies ?? []).map(
+      (body) => JSON.parse(body.toString()) as { requests: { content: { parts: { text: string }[] } }[] },
+    )
+    expect(sent.map(({ requests }) => requests.length)).toEqual([100, 100, 50])
+    const answers = sent.map(({ requests }) =>
+      bytes({ embeddings: requests.map(({ content }) => ({ values: [Number(content.parts[0]?.text.slice(1))] })) }),
+    )
+    const joined = split?.join(answers)
+    const data = joined && told(joined)['data']
+    expect(data).toEqual(input.map((_, index) => ({ object: 'embedding', index, embedding: [index] })))
+    expect(joined?.facts.usage).toBeUndefined()
+  })
+
+  test('vertex: as many as the model takes', () => {
+    const exchange = embed(vertex, { input: ['a', 'b', 'c'], dimensions: 5 })
+    expect(exchange.split?.bodies.map((body) => JSON.parse(body.toString()))).toEqual([
+      { instances: [{ content: 'a' }, { content: 'b' }], parameters: { outputDimensionality: 5 } },
+      { instances: [{ content: 'c' }], parameters: { outputDimensionality: 5 } },
+    ])
+    const prediction = (value: number) => ({ embeddings: { values: [value], statistics: { token_count: 2 } } })
+    const joined = exchange.split?.join([
+      bytes({ predictions: [prediction(1), prediction(2)] }),
+      bytes({ predictions: [prediction(3)] }),
+    ])
+    expect(joined && told(joined)).toMatchObject({
+      object: 'list',
+      model: 'text-embedding',
+      data: [{ embedding: [1] }, { embedding: [2] }, { embedding: [3] }],
+      usage: { prompt_tokens: 6, total_tokens: 6 },
+    })
+    expect(joined?.facts.usage).toMatchObject({ input: 6 })
+  })
+
+  test('bedrock: Titan one a call, Cohere 96', () => {
+    expect(bodyOf(embed(titan, { dimensions: 256 }))).toEqual({ inputText: 'hi', dimensions: 256 })
+    expect(embed(titan, { input: ['a', 'b'] }).split?.bodies).toHaveLength(2)
+    const one = embed(titan, { encoding_format: 'base64' }).answer(
+      bytes({ embedding: [0.5, -2], inputTextTokenCount: 3 }),
+    )
+    expect(told(one)).toMatchObject({ data: [{ index: 0, embedding: base64([0.5, -2]) }], usage: { prompt_tokens: 3 } })
+    expect(bodyOf(embed(cohere, { input: ['a'] }))).toEqual({ texts: ['a'], input_type: 'search_document' })
+    expect(embed(cohere, { input: Array.from({ length: 97 }, () => 'x') }).split?.bodies).toHaveLength(2)
+    for (const embeddings of [[[1], [2]], { float: [[1], [2]] }]) {
+      const answer = embed(cohere, { input: ['a', 'b'] }).answer(bytes({ embeddings }))
+      expect(told(answer)).toMatchObject({
+        data: [{ embedding: [1] }, { embedding: [2] }],
+        usage: { prompt_tokens: 1 },
+      })
+    }
+  })
+
+  test('all or nothing: a part without its vectors is a fault', () => {
+    const { split } = embed(titan, { input: ['a', 'b'] })
+    const good = bytes({ embedding: [1] })
+    expect(faultOf(() => split?.join([good, bytes({})]))).toMatchObject({
+      class: 'transient',
+      error: { code: 'upstream_invalid_response' },
+    })
+    expect(
+      faultOf(() => embed(gemini, { input: ['a', 'b'] }).answer(bytes({ embeddings: [{ values: [1] }] }))),
+    ).toMatchObject({ class: 'transient' })
+  })
+
+  test('tokens are for openai alone; what is unknown is named', () => {
+    for (const input of [[1, 2], [[1, 2]]]) {
+      expect(() => embed(gemini, { input })).toThrow(
+        expect.objectContaining({ status: 400, code: 'unsupported_content', param: 'input' }),
+      )
+    }
+    expect(() => embed(gemini, { input: [] })).toThrow(expect.objectContaining({ status: 400, param: 'input' }))
+    expect(embed(gemini, { user: 'u' }).dropped).toEqual(['user'])
+    expect(() => embed(gemini, { user: 'u' }, { strict: true })).toThrow(
+      expect.objectContaining({ code: 'unsupported_parameter' }),
+    )
+  })
+
+  test('base64 holds the floats, whatever they are', () => {
+    fc.assert(
+      fc.property(fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 }), (vector) => {
+        const answer = embed(titan, { encoding_format: 'base64' }).answer(bytes({ embedding: vector }))
+        const [first] = told(answer)['data'] as { embedding: string }[]
+        const read = Buffer.from(first?.embedding ?? '', 'base64')
+        expect(vector.map((_, i) => read.readFloatLE(i * 4))).toEqual(vector.map((value) => Math.fround(value) + 0))
+      }),
+    )
+  })
+})
