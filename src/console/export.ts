@@ -1,3 +1,4 @@
+import { csvLine } from '../base/csv.ts'
 import { invalidInput, notFound } from '../memory/errors.ts'
 import { queryLedger, requireLedger } from '../memory/ledger.ts'
 import type { LedgerEntry } from '../memory/model.ts'
@@ -38,7 +39,7 @@ export async function auditExport({ service }: Console, request: PageRequest): P
     },
     async *rows(signal) {
       if (format === 'csv') yield `${COLUMNS}\r\n`
-      const toLine = format === 'csv' ? csvLine : (entry: LedgerEntry) => `${JSON.stringify(entry)}\n`
+      const toLine = format === 'csv' ? toCsv : (entry: LedgerEntry) => `${JSON.stringify(entry)}\n`
       for (const id of ids) {
         for await (const entries of batches(ledger, id, filter)) {
           if (signal.aborted) return
@@ -62,14 +63,7 @@ async function* batches(
   } while (cursor !== undefined)
 }
 
-const csvLine = (entry: LedgerEntry): string => {
+const toCsv = (entry: LedgerEntry): string => {
   const { ledger_id, ts, op, target = '', agent_id, workspace_id, latency_ms, request_id } = entry
-  const cells = [ledger_id, ts, op, target, agent_id, workspace_id, String(latency_ms), request_id]
-  return `${cells.map(csvCell).join(',')}\r\n`
-}
-
-/** A cell that a spreadsheet would read as a formula is made text. */
-function csvCell(text: string): string {
-  const safe = /^[=+\-@]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  return csvLine([ledger_id, ts, op, target, agent_id, workspace_id, String(latency_ms), request_id])
 }

@@ -13,3 +13,11 @@ export interface Logger {
 export interface RepositoryLinks {
   exists(db: Queryable, scope: ProjectScope, repositoryLinkId: number): Promise<boolean>
 }
+
+/** Who keeps the users of an organization in mind, and must learn of a change. */
+export interface UserWatch {
+  /** Within the transaction that changes them. */
+  changing(tx: Queryable, organizationId: number): Promise<void>
+  /** Behind it, before the answer. */
+  changed(organizationId: number): Promise<void>
+}

@@ -5,7 +5,7 @@ import { AgentSessions } from './agent-sessions.ts'
 import { Flags } from './flags.ts'
 import { Organizations } from './organizations.ts'
 import { Passwords, type ScryptParameters } from './passwords.ts'
-import type { Logger, RepositoryLinks } from './ports.ts'
+import type { Logger, RepositoryLinks, UserWatch } from './ports.ts'
 import { Projects } from './projects.ts'
 import { KeyRotation } from './sealing/rotation.ts'
 import { Sealer } from './sealing/sealer.ts'
@@ -13,12 +13,16 @@ import { Sessions } from './sessions.ts'
 import { Users } from './users.ts'
 import { WorkItems } from './work-items.ts'
 
+const NOBODY: UserWatch = { changing: async () => {}, changed: async () => {} }
+
 export interface PlatformParts {
   database: Database
   keyFile: string
   /** How long a session lasts. */
   sessionTtlMs: number
   links: RepositoryLinks
+  /** Who keeps users in mind, if anybody does. */
+  userWatch?: UserWatch
   clock: Clock
   ids: IdSource
   log: Logger
@@ -39,14 +43,14 @@ export class Platform {
   readonly workItems: WorkItems
   readonly agentSessions: AgentSessions
 
-  constructor({ database, keyFile, sessionTtlMs, links, clock, ids, log, scrypt }: PlatformParts) {
+  constructor({ database, keyFile, sessionTtlMs, links, userWatch = NOBODY, clock, ids, log, scrypt }: PlatformParts) {
     const passwords = new Passwords(scrypt)
     this.database = database
     this.sealer = new Sealer(keyFile, log)
     this.keys = new KeyRotation(database, this.sealer, log)
     this.organizations = new Organizations(database, clock, passwords, this.sealer)
     this.sessions = new Sessions(database, clock, passwords, sessionTtlMs)
-    this.users = new Users(database, clock, passwords)
+    this.users = new Users(database, clock, passwords, userWatch)
     this.flags = new Flags(database)
     this.projects = new Projects(database, clock)
     this.workItems = new WorkItems(database, clock, links)

@@ -4,6 +4,7 @@ import type { Caller } from './caller.ts'
 import { conflict, notFound } from './errors.ts'
 import type { User, UserChanges, UserRequest } from './model.ts'
 import type { Passwords } from './passwords.ts'
+import type { UserWatch } from './ports.ts'
 import { takeLock } from './store/locks.ts'
 import { deleteSessionsOf } from './store/sessions.ts'
 import {
@@ -22,11 +23,13 @@ export class Users {
   readonly #database: Database
   readonly #clock: Clock
   readonly #passwords: Passwords
+  readonly #watch: UserWatch
 
-  constructor(database: Database, clock: Clock, passwords: Passwords) {
+  constructor(database: Database, clock: Clock, passwords: Passwords, watch: UserWatch) {
     this.#database = database
     this.#clock = clock
     this.#passwords = passwords
+    this.#watch = watch
   }
 
   async list({ user }: Caller, after: number, limit: number): Promise<User[]> {
@@ -36,7 +39,9 @@ export class Users {
   /** @throws conflict 409 `email_taken` */
   async create({ user }: Caller, request: UserRequest): Promise<User> {
     const hash = await this.#passwords.hash(request.password)
-    return this.#database.transaction((tx) => addUser(tx, user.organization_id, request, hash, this.#clock.now()))
+    return this.#change(user.organization_id, (tx) =>
+      addUser(tx, user.organization_id, request, hash, this.#clock.now()),
+    )
   }
 
   /**
@@ -47,7 +52,7 @@ export class Users {
     const organizationId = user.organization_id
     if (!(await findUser(this.#database, organizationId, id))) throw notFound('user', id)
     const hash = changes.password === undefined ? undefined : await this.#passwords.hash(changes.password)
-    return this.#database.transaction(async (tx) => {
+    return this.#change(organizationId, async (tx) => {
       await takeLock(tx, `admins of ${organizationId}`)
       await takeLock(tx, `user ${id}`)
       const old = await findUser(tx, organizationId, id)
@@ -61,6 +66,16 @@ export class Users {
       else if (hash !== undefined) await deleteSessionsOf(tx, id, tokenHash)
       return toUser(changed)
     })
+  }
+
+  async #change(organizationId: number, work: (tx: Queryable) => Promise<User>): Promise<User> {
+    const user = await this.#database.transaction(async (tx) => {
+      const changed = await work(tx)
+      await this.#watch.changing(tx, organizationId)
+      return changed
+    })
+    await this.#watch.changed(organizationId)
+    return user
   }
 }
 

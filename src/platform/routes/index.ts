@@ -41,7 +41,7 @@ export function mountRest(
       scope.addHook('onRequest', async (request) => {
         await platform.organizations.requireInitialized()
         const { needs } = request.routeOptions.config
-        request.restCaller = await authenticate(platform, request, needs, settings.allowedOrigins)
+        request.restCaller = await authenticate(platform, request, needs, settings)
       })
       answerErrors(scope)
       for (const route of routes) {

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { endBefore } from '../../http/deadline.ts'
 import { BodyError, parseJsonObject } from '../../http/json-body.ts'
@@ -6,7 +7,7 @@ import { invalidRequest, notFound, PlatformError } from '../errors.ts'
 import type { Project } from '../model.ts'
 import type { Platform } from '../service.ts'
 import { credentialOf, refuseForeignOrigin, refuseForeignWrite, unauthorized } from './credentials.ts'
-import type { RestRequest, Route } from './route.ts'
+import { StreamedAnswer, type RestRequest, type Route } from './route.ts'
 
 export interface RestSettings {
   timeoutMs: number
@@ -14,6 +15,8 @@ export interface RestSettings {
   allowedOrigins: readonly string[]
   /** The public address, where a proxy stands in front. */
   baseUrl: string | undefined
+  /** Whether a token is a good one of a service, which says who asks but is no session: 403 instead of 401. */
+  isServiceToken?: (token: string) => boolean
 }
 
 const BODY_MAX_BYTES = 1024 * 1024
@@ -23,7 +26,7 @@ export async function authenticate(
   platform: Platform,
   { method, headers }: FastifyRequest,
   needs: Route['needs'] | undefined,
-  allowedOrigins: readonly string[],
+  { allowedOrigins, isServiceToken }: RestSettings,
 ): Promise<Caller | undefined> {
   if (needs === 'nothing') {
     refuseForeignOrigin(headers, allowedOrigins)
@@ -31,6 +34,7 @@ export async function authenticate(
   }
   const { token, fromCookie } = credentialOf(headers)
   const caller = await platform.sessions.find(token)
+  if (!caller && isServiceToken?.(token)) throw new PlatformError('forbidden', 'this needs the session of a person')
   if (!caller) throw unauthorized('the session is unknown, expired or ended: log in again')
   if (fromCookie) refuseForeignWrite(method, headers, allowedOrigins)
   return caller
@@ -52,6 +56,10 @@ export async function serve(
   )
   if (reply.statusCode === 200) reply.code(route.status ?? 200)
   if (route.status === 204) return reply.send()
+  if (answer instanceof StreamedAnswer) {
+    reply.type(answer.type).header('Content-Disposition', `attachment; filename="${answer.fileName}"`)
+    return reply.send(Readable.from(answer.parts, { highWaterMark: 1 }))
+  }
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer))
 }
 
@@ -67,7 +75,7 @@ async function answerTo(
   const project = caller && id !== undefined ? await platform.projects.require(caller, id) : undefined
   if (caller && route.flag) await platform.flags.require(caller.user.organization_id, route.flag)
   if (caller) refuseWithout(route.needs, caller, project)
-  const body = route.body ? readBody(request) : undefined
+  const body = route.body ? readBody(request, route) : undefined
   return route.handle(restRequest(settings, request, reply, caller, project), body)
 }
 
@@ -126,12 +134,13 @@ const stringOf = (source: unknown, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined
 }
 
-function readBody({ body: raw }: FastifyRequest): Record<string, unknown> {
+function readBody({ body: raw }: FastifyRequest, { mayBeEmpty }: Route): Record<string, unknown> {
   const isBuffer = Buffer.isBuffer(raw)
   // What is no Buffer was larger still: the listener keeps none of it.
   if ((isBuffer && raw.length > BODY_MAX_BYTES) || (!isBuffer && raw !== undefined)) {
     throw new PlatformError('payload_too_large', 'the body is larger than 1 MiB')
   }
+  if (mayBeEmpty && (!isBuffer || raw.length === 0)) return {}
   try {
     return parseJsonObject(isBuffer ? raw : Buffer.alloc(0))
   } catch (error) {

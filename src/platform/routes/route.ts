@@ -24,6 +24,19 @@ export interface RestRequest {
   reply: FastifyReply
 }
 
+/** An answer that is sent while it is made: an export. */
+export class StreamedAnswer {
+  readonly type: string
+  readonly fileName: string
+  readonly parts: AsyncIterable<string>
+
+  constructor(type: string, fileName: string, parts: AsyncIterable<string>) {
+    this.type = type
+    this.fileName = fileName
+    this.parts = parts
+  }
+}
+
 interface RouteFacts {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below `/rest/v1`; `:name` is a parameter, `:project_id` is looked up and must be readable. */
@@ -33,12 +46,15 @@ interface RouteFacts {
   /** Of the organization; 403 while it is off. */
   flag?: FlagName
   status?: 201 | 204
+  /** No body is as good as an empty object. */
+  mayBeEmpty?: true
 }
 
 /** A route as data; the pipeline does its checks in the order of git-host.md 2.1. */
 export interface Route extends RouteFacts {
   /** Of the body, where it reads one. */
   body?: z.ZodType
+  /** What it gives is sent as JSON, or as it comes. */
   handle: (request: RestRequest, body: unknown) => Promise<unknown>
 }
 

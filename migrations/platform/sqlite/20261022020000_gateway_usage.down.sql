@@ -1,0 +1,10 @@
+DROP TABLE gateway_audit_pending;
+DROP TABLE gateway_audit_records;
+DROP TABLE gateway_audit_chains;
+DROP TABLE gateway_contents;
+DROP TABLE gateway_budget_blocks;
+DROP TABLE gateway_budgets;
+DROP TABLE gateway_processes;
+DROP TABLE gateway_usage_aggregates;
+DROP TABLE gateway_usage;
+DELETE FROM platform_sealed_columns WHERE table_name = 'gateway_contents';

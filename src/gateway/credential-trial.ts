@@ -1,0 +1,85 @@
+import { toTimestamp } from '../base/clock.ts'
+import { ownerFor, requireSetting, type Actor } from './access.ts'
+import { findKept, type CredentialParts, type Credentials } from './credentials.ts'
+import { planSecrets } from './credential-secrets.ts'
+import type { TestResult } from './kinds/test.ts'
+import type { TestCredential } from './ports.ts'
+import type { CredentialRequest, TestRequest } from './requests/credential.ts'
+import { openCredential } from './state/load.ts'
+import type { OpenCredential } from './state/organization-state.ts'
+import { saveHealth } from './store/health.ts'
+import { readSettings } from './store/settings.ts'
+
+const MESSAGE_MAX = 500
+
+/** Tries credentials, saved or not, by calling their provider. Contract: gateway.md 3.5. */
+export class CredentialTrial {
+  readonly #parts: CredentialParts
+  readonly #credentials: Credentials
+  readonly #test: TestCredential
+
+  constructor(parts: CredentialParts, credentials: Credentials, test: TestCredential) {
+    this.#parts = parts
+    this.#credentials = credentials
+    this.#test = test
+  }
+
+  /**
+   * What comes of it is the credential's health; success ends its cooldowns.
+   * @throws not_found 404, forbidden 403
+   */
+  async saved(actor: Actor, id: number, request: TestRequest): Promise<TestResult> {
+    const { database, states, audit, live, clock } = this.#parts
+    const organizationId = actor.user.organization_id
+    const { name } = await findKept(database, actor, id)
+    const open = states.get(organizationId)?.credentials.find((each) => each.id === id)
+    requireSetting(open !== undefined, 'private_credentials')
+    const result = await this.#run(open, request)
+    const now = clock.now()
+    await states.change(organizationId, async (tx) => {
+      const row = await findKept(tx, actor, id)
+      const lastError = result.error && {
+        code: result.error.code,
+        ...(result.status !== undefined && { status: result.status }),
+        message: result.error.message.slice(0, MESSAGE_MAX),
+        at: toTimestamp(now),
+      }
+      const facts = result.ok ? { rejectedUntil: null, lastError: null } : { ...(lastError && { lastError }) }
+      // What was tried may have changed meanwhile: then it says nothing of what is there now.
+      if (row.version === open.version) await saveHealth(tx, organizationId, id, { ...facts, checkedAt: now })
+      await audit.append(tx, actor, 'credential.test', { type: 'credential', id, name }, { ok: [null, result.ok] })
+    })
+    if (result.ok) live.recover(id)
+    return result
+  }
+
+  /** Stores nothing. @throws forbidden 403, invalid_request 400, address_refused 422 */
+  async unsaved(actor: Actor, credential: CredentialRequest, request: TestRequest): Promise<TestResult> {
+    const organizationId = actor.user.organization_id
+    const userId = ownerFor(actor, credential.scope)
+    const settings = await readSettings(this.#parts.database, organizationId)
+    requireSetting(userId === null || settings.private_credentials, 'private_credentials')
+    const fields = this.#credentials.checkedFields(actor, credential, userId)
+    const { saved } = planSecrets(credential, fields, undefined)
+    const { provider, name, enabled } = credential
+    const facts = {
+      id: 0,
+      organization_id: organizationId,
+      user_id: userId,
+      version: 0,
+      provider,
+      name,
+      enabled,
+      fields,
+    }
+    return this.#run(openCredential(facts, saved, false), request)
+  }
+
+  #run(credential: OpenCredential, request: TestRequest): Promise<TestResult> {
+    if (credential.isBroken) {
+      const error = { code: 'secret_unreadable', message: 'a saved secret does not open: enter it anew' }
+      return Promise.resolve({ ok: false, mode: request.mode ?? 'auth', latency_ms: 0, error })
+    }
+    return this.#test(credential, request)
+  }
+}

@@ -1,0 +1,20 @@
+import { isIP } from 'node:net'
+import { invalidRequest } from '../../platform/errors.ts'
+import { allowedHosts, checkBaseUrl, isMetadata, isPublic, plainHost, portOf } from '../kinds/addresses.ts'
+import { addressRefused } from '../refusals.ts'
+
+/**
+ * An address that a credential names. What a name stands for is looked at when it is called.
+ * @param entries `gateway.allowed_hosts`
+ * @throws invalid_request 400, address_refused 422. Contract: gateway.md 10.2
+ */
+export function checkAddress(field: string, text: string, entries: readonly string[]): void {
+  const fault = text.length > 2048 ? 'must have 2048 characters at most' : checkBaseUrl(text, entries)
+  if (fault !== undefined) throw invalidRequest(`${field} ${fault}`, field)
+  const url = new URL(text)
+  const host = plainHost(url.hostname)
+  if (host === 'metadata.google.internal') throw addressRefused(host)
+  if (isIP(host) === 0) return
+  const mayCall = isPublic(host) || allowedHosts(entries).admits(host, portOf(url))
+  if (isMetadata(host) || !mayCall) throw addressRefused(host)
+}

@@ -1,0 +1,47 @@
+import { sha256 } from '../../base/hash.ts'
+import { credentialOf, unauthorized } from '../../platform/routes/credentials.ts'
+import { answerList } from '../../platform/routes/lists.ts'
+import { bodyRoute, route, type RestRequest, type Route } from '../../platform/routes/route.ts'
+import type { Keys } from '../keys.ts'
+import { keyRequest, rotateRequest } from '../requests/key.ts'
+import type { States } from '../state/states.ts'
+import { actorOf, GATEWAY } from './actor.ts'
+
+const PATH = `${GATEWAY}/keys`
+const ONE = `${PATH}/:id`
+
+const idOf = ({ id }: RestRequest): number => id('id', 'key')
+
+/** Contract: gateway.md 3.5. */
+export const keyRoutes = (keys: Keys, states: States): Route[] => [
+  route({ method: 'GET', path: PATH, needs: 'session' }, (request) =>
+    answerList(
+      'keys',
+      request,
+      (after, limit) => keys.list(request.caller, after, limit),
+      ({ id }) => id,
+    ),
+  ),
+  bodyRoute({ method: 'POST', path: PATH, needs: 'session', status: 201 }, keyRequest, (request, body) =>
+    keys.create(actorOf(request), body),
+  ),
+  route({ method: 'GET', path: `${PATH}/self`, needs: 'nothing' }, ({ reply: { request } }) => {
+    const { 'x-mem-api-key': own } = request.headers
+    const token = typeof own === 'string' ? own : credentialOf(request.headers).token
+    const found = states.findKey(sha256(token))
+    if (!found) throw unauthorized('this needs a virtual key that is good now')
+    return keys.self(found.state.id, found.key.id)
+  }),
+  route({ method: 'GET', path: ONE, needs: 'session' }, (request) => keys.get(request.caller, idOf(request))),
+  bodyRoute({ method: 'PUT', path: ONE, needs: 'session' }, keyRequest, (request, body) =>
+    keys.replace(actorOf(request), idOf(request), body),
+  ),
+  bodyRoute(
+    { method: 'POST', path: `${ONE}/rotate`, needs: 'session', mayBeEmpty: true },
+    rotateRequest,
+    (request, body) => keys.rotate(actorOf(request), idOf(request), body.grace_seconds),
+  ),
+  route({ method: 'DELETE', path: ONE, needs: 'session', status: 204 }, (request) =>
+    keys.delete(actorOf(request), idOf(request)),
+  ),
+]

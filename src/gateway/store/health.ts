@@ -1,0 +1,37 @@
+import type { Queryable } from '../../database/database.ts'
+import type { LastError } from '../model.ts'
+
+/** What is found out about a credential; what is not named stays, null clears. */
+export interface HealthFacts {
+  rejectedUntil?: number | null
+  lastError?: LastError | null
+  checkedAt?: number
+}
+
+/** False when the credential is no longer there. */
+export async function saveHealth(
+  tx: Queryable,
+  organizationId: number,
+  id: number,
+  facts: HealthFacts,
+): Promise<boolean> {
+  const { rejectedUntil, lastError, checkedAt } = facts
+  const changed = await tx.run(
+    `INSERT INTO gateway_credential_health (credential_id, organization_id, rejected_until, last_error, checked_at)
+     SELECT id, organization_id, $3, $4, $5 FROM gateway_credentials WHERE organization_id = $1 AND id = $2
+     ON CONFLICT (credential_id) DO UPDATE SET
+       rejected_until = CASE WHEN $6 = 1 THEN excluded.rejected_until ELSE gateway_credential_health.rejected_until END,
+       last_error = CASE WHEN $7 = 1 THEN excluded.last_error ELSE gateway_credential_health.last_error END,
+       checked_at = COALESCE(excluded.checked_at, gateway_credential_health.checked_at)`,
+    [
+      organizationId,
+      id,
+      rejectedUntil ?? null,
+      lastError ? JSON.stringify(lastError) : null,
+      checkedAt ?? null,
+      Number(rejectedUntil !== undefined),
+      Number(lastError !== undefined),
+    ],
+  )
+  return changed > 0
+}

@@ -1,0 +1,149 @@
+import { expect, test } from 'vitest'
+import { GatewayError } from '../../../src/gateway/errors.ts'
+import type { TestOptions, TestResult } from '../../../src/gateway/kinds/test.ts'
+import type { OpenCredential } from '../../../src/gateway/state/organization-state.ts'
+import { expectError, expectOk } from '../../platform/support.ts'
+import { describeGateway, type GatewayApi } from '../support.ts'
+
+const body = (name: string, fields: object = {}): object => ({
+  provider: 'openai',
+  name,
+  api_key: 'sk-test-0123456789abcdef',
+  ...fields,
+})
+
+const tried: { credential: OpenCredential; options: TestOptions }[] = []
+const recovered: number[] = []
+
+const GOOD: TestResult = { ok: true, mode: 'auth', status: 200, latency_ms: 3, models: ['gpt'] }
+const BAD: TestResult = {
+  ok: false,
+  mode: 'chat',
+  model: 'gpt',
+  status: 401,
+  latency_ms: 4,
+  error: { code: 'upstream_credentials_rejected', message: 'wrong key' },
+}
+
+describeGateway(
+  'trying credentials',
+  (api) => {
+    const call: GatewayApi['call'] = (...args) => api().call(...args)
+
+    test('gateway#16 a saved credential: what comes of it is its health, and success ends its rest', async () => {
+      const { id } = expectOk(await call('POST', '/credentials', body('saved', { default_model: 'good' })), 201)
+      const path = `/credentials/${id}`
+      const bad = expectOk(await call('POST', `${path}/test`, { mode: 'chat', model: 'bad' }))
+      expect(bad).toEqual(BAD)
+      expect(tried.at(-1)).toMatchObject({
+        credential: { id, defaultModel: 'good', secrets: { api_key: 'sk-test-0123456789abcdef' } },
+        options: { mode: 'chat', model: 'bad' },
+      })
+      expect(expectOk(await call('GET', path))).toMatchObject({
+        version: 1,
+        health: { state: 'degraded', checked_at: expect.any(String) },
+        last_error: {
+          code: 'upstream_credentials_rejected',
+          status: 401,
+          message: 'wrong key',
+          at: expect.any(String),
+        },
+      })
+      const { health, states } = api().management
+      health.rejected(1, id, Date.now() + 600_000, { code: 'upstream_credentials_rejected', message: 'no' })
+      await health.flush()
+      const rests = () => states.get(1)?.credentials.find((each) => each.id === id)?.rejectedUntil
+      expect(rests()).toBeGreaterThan(Date.now())
+      expect(expectOk(await call('GET', path)).health).toMatchObject({
+        state: 'rejected',
+        cooldown_until: expect.any(String),
+      })
+      expect(expectOk(await call('POST', `${path}/test`))).toEqual(GOOD)
+      expect(rests()).toBeUndefined()
+      expect(recovered.at(-1)).toBe(id)
+      const { last_error, health: after } = expectOk(await call('GET', path))
+      expect([last_error, after.state]).toEqual([undefined, 'healthy'])
+      health.failed(1, id, { code: 'upstream_error', status: 500, message: 'x'.repeat(600) })
+      await health.flush()
+      expect(expectOk(await call('GET', path)).last_error).toMatchObject({ status: 500, message: 'x'.repeat(500) })
+      health.recovered(1, 999)
+      await health.flush()
+    })
+
+    test('an update ends a rest that processes share', async () => {
+      const { id } = expectOk(await call('POST', '/credentials', body('mended')), 201)
+      const { health } = api().management
+      health.rejected(1, id, Date.now() + 600_000, { code: 'upstream_credentials_rejected', message: 'no' })
+      await health.flush()
+      const changed = expectOk(await call('PUT', `/credentials/${id}`, body('mended')))
+      expect([changed.health.state, changed.last_error]).toEqual(['unknown', undefined])
+      expect(recovered.at(-1)).toBe(id)
+    })
+
+    test('gateway#16 what is not saved is tried, and nothing is stored', async () => {
+      const rows = async () => [
+        await api().database.all('SELECT * FROM gateway_credentials'),
+        await api().database.all('SELECT * FROM gateway_credential_secrets'),
+        await api().database.all('SELECT * FROM gateway_audit_records'),
+      ]
+      const before = await rows()
+      const unsaved = body('unsaved', { mode: 'embeddings', model: 'bad', custom_headers: { 'X-A': 'b' }, limits: {} })
+      expect(expectOk(await call('POST', '/credentials/test', unsaved))).toEqual(BAD)
+      expect(tried.at(-1)).toMatchObject({
+        credential: { name: 'unsaved', kind: 'openai', customHeaders: { 'X-A': 'b' }, weight: 1000, isBroken: false },
+        options: { mode: 'embeddings', model: 'bad' },
+      })
+      expect(expectOk(await call('POST', '/credentials/test', body('unsaved', { scope: 'user' })))).toEqual(GOOD)
+      const without = await call('POST', '/credentials/test', body('unsaved', { api_key: '' }))
+      expectError(without, 400, 'invalid_request', { field: 'api_key' })
+      const mode = await call('POST', '/credentials/test', body('unsaved', { mode: 'images' }))
+      expectError(mode, 400, 'invalid_request', { field: 'mode' })
+      expect(await rows()).toEqual(before)
+    })
+
+    test('a route is explained for a caller or a key, without private credentials of others', async () => {
+      const user = await api().user('explained@example.org')
+      const shared = expectOk(await call('POST', '/credentials', body('shared one')), 201)
+      const mine = expectOk(
+        await call('POST', '/credentials', body('mine', { scope: 'user' }), { token: user.token }),
+        201,
+      )
+      const key = expectOk(await call('POST', '/keys', { name: 'k', user_id: user.id }), 201)
+      const ids = ({ candidates }: { candidates: { credential_id: number }[] }) =>
+        candidates.map(({ credential_id }) => credential_id)
+      const own = expectOk(await call('POST', '/route', { model: 'gpt' }, { token: user.token }))
+      expect(own).toMatchObject({ name: 'gpt user ' + user.id })
+      expect(ids(own)).toEqual(expect.arrayContaining([shared.id, mine.id]))
+      const ofKey = expectOk(await call('POST', '/route', { model: 'gpt', key_id: key.id, surface: 'messages' }))
+      expect(ofKey.name).toBe(`gpt user ${user.id}`)
+      expect(ids(ofKey)).toContain(shared.id)
+      expect(ids(ofKey)).not.toContain(mine.id)
+      const organizationKey = expectOk(await call('POST', '/keys', { name: 'o' }), 201)
+      expectOk(await call('POST', '/route', { model: 'gpt', key_id: organizationKey.id }))
+      const foreign = await call('POST', '/route', { model: 'gpt', key_id: organizationKey.id }, { token: user.token })
+      expectError(foreign, 404, 'not_found', { resource: 'key' })
+      expectError(await call('POST', '/route', { model: 'none' }), 404, 'model_not_found', { field: 'model' })
+      expectError(await call('POST', '/route', {}), 400, 'invalid_request', { field: 'model' })
+    })
+  },
+  () => ({
+    testCredential: async (credential, options) => {
+      tried.push({ credential, options })
+      return options.model === 'bad' ? BAD : GOOD
+    },
+    live: { healthOf: () => ({ state: 'unknown', models: [] }), recover: (id) => void recovered.push(id) },
+    explain: ({ state, userId }, name) => {
+      if (name === 'none') throw new GatewayError('model_not_found', 'there is no none', { param: 'model' })
+      const usable = state.credentials.filter((each) => each.userId === undefined || each.userId === userId)
+      const candidates = usable.map(({ id }) => ({
+        credential_id: id,
+        model: name,
+        ring: 2,
+        priority: 0,
+        share: 0,
+        state: 'unknown' as const,
+      }))
+      return { name: `${name} user ${userId}`, candidates }
+    },
+  }),
+)
