@@ -5,13 +5,18 @@ import type { GatewayCaller } from '../state/organization-state.ts'
 export interface Content {
   readonly request: Buffer
   readonly response: Buffer
+  /** Whether something was cut off; where it is not said, a side that is as long as may be counts as cut. */
+  readonly truncated?: boolean
 }
 
 /** Where requests leave their records, off the request path. Contract: gateway.md 7. */
 export interface Metering {
   /** @throws GatewayError 503 `metering_unavailable` while queue and spill are full */
   admit(): void
-  /** Takes the record of a request that ends, before its last byte goes out. */
+  /**
+   * Takes the record of a request that ends, before its last byte goes out. What its attempts settled (`Reservation`) comes
+   * to its cost: the blocks they were paid from go back with it.
+   */
   record(record: UsageRecord, content?: Content): void
 }
 
@@ -26,7 +31,8 @@ export interface Budgets {
   /**
    * Sets aside from every budget that applies to the caller, all or none; synchronous while the blocks drawn suffice.
    * @param amount nano-dollars; undefined when the price is unknown
-   * @throws GatewayError 429 `budget_exceeded`, 403 `price_unknown`
+   * @throws GatewayError 429 `budget_exceeded`, 403 `price_unknown`, 503 `metering_unavailable` when what is left cannot be
+   *   told now
    */
   reserve(caller: GatewayCaller, amount: bigint | undefined): Reservation | Promise<Reservation>
 }

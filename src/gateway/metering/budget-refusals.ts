@@ -1,0 +1,20 @@
+import { GatewayError } from '../errors.ts'
+import type { Budget } from '../model.ts'
+import type { Spender } from '../store/aggregates.ts'
+import type { BudgetWindow } from '../store/budgets.ts'
+
+/** Where a budget does not let calls pass whose price is unknown. @throws GatewayError 403 `price_unknown` */
+export function refuseUnknown(demands: readonly { spender: Spender; budget: Budget }[]): void {
+  const strict = demands.find(({ budget }) => budget.unknown_price === 'deny')
+  if (!strict) return
+  throw new GatewayError(
+    'price_unknown',
+    `the price of this model is not known, and the budget of the ${strict.spender.type} denies such calls: ask an admin to set a price`,
+  )
+}
+
+/** A 429 that says when there is money again. */
+export function exceeded({ type }: Spender, { period, endsAt }: BudgetWindow): GatewayError {
+  const until = period === 'total' ? 'ask an admin for more' : `it begins anew at ${new Date(endsAt).toISOString()}`
+  return new GatewayError('budget_exceeded', `the budget of the ${type} does not suffice for this call: ${until}`)
+}

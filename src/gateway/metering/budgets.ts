@@ -1,0 +1,245 @@
+import type { Clock } from '../../base/clock.ts'
+import { errorText } from '../../base/errors.ts'
+import { KeyedMutex } from '../../base/keyed-mutex.ts'
+import type { Database, Queryable } from '../../database/database.ts'
+import { endBefore } from '../../http/deadline.ts'
+import type { Logger } from '../../platform/ports.ts'
+import { parseUsd } from '../cost/money.ts'
+import { GatewayError } from '../errors.ts'
+import type { Budget } from '../model.ts'
+import type { GatewayCaller } from '../state/organization-state.ts'
+import type { Spender } from '../store/aggregates.ts'
+import { drawBlock, openBudget, ownerOf, returnBlock, type Spend } from '../store/budgets.ts'
+import { hasProcess } from '../store/processes.ts'
+import { Account } from './account.ts'
+import type { Budgets, Reservation } from './metering.ts'
+import { exceeded, refuseUnknown } from './budget-refusals.ts'
+import type { Processes } from './processes.ts'
+import { windowAt } from './windows.ts'
+
+/** A budget that applies to a caller. */
+interface Demand {
+  readonly organizationId: number
+  readonly spender: Spender
+  readonly budget: Budget
+  readonly limit: bigint
+}
+
+/** What of an account goes back with the records that were paid from it. */
+interface Return {
+  readonly account: Account
+  readonly cost: bigint
+  readonly amount: bigint
+}
+
+interface BudgetsParts {
+  database: Database
+  clock: Clock
+  log: Logger
+  processes: Processes
+  /** Told of every refusal for want of money. */
+  onExceeded?: (organizationId: number, spender: Spender) => void
+}
+
+const DRAW_TIMEOUT_MS = 5000
+const NOTHING: Reservation = { settle: () => undefined, release: () => undefined }
+
+/**
+ * Money set aside for calls. This process draws blocks from the shared budgets, and calls are paid from them without a
+ * statement; records that are written turn blocks into money spent. Contract: gateway.md 7.3.
+ */
+export class ProcessBudgets implements Budgets {
+  readonly #parts: BudgetsParts
+  /** By owner; each in the windows that it was asked for. */
+  readonly #accounts = new Map<string, Account[]>()
+  readonly #turns = new KeyedMutex()
+  /** The limits of budgets, parsed once. */
+  readonly #limits = new WeakMap<Budget, bigint>()
+
+  constructor(parts: BudgetsParts) {
+    this.#parts = parts
+    parts.processes.onLost(() => {
+      for (const account of [...this.#accounts.values()].flat()) account.lose()
+    })
+    parts.processes.onBeat(() => this.#returnIdle())
+  }
+
+  reserve(caller: GatewayCaller, amount: bigint | undefined): Reservation | Promise<Reservation> {
+    const demands = this.#demandsOf(caller)
+    if (demands.length === 0 || amount === 0n) return NOTHING
+    if (amount === undefined) {
+      refuseUnknown(demands)
+      return NOTHING
+    }
+    const { clock, processes } = this.#parts
+    const now = clock.now()
+    const accounts = demands.map((demand) => this.#accountOf(demand, now))
+    if (processes.holds(now) && demands.every(({ limit }, i) => accounts[i]?.covers(amount, limit))) {
+      for (const account of accounts) account.take(amount, now)
+      return this.#held(accounts, amount)
+    }
+    return this.#reserveSoon(demands, accounts, amount)
+  }
+
+  /** What of the blocks these spends, of records of this process, use up; to be given back in their transaction. */
+  prepare(spends: readonly Spend[]): Return[] {
+    const returns: Return[] = []
+    for (const { owner, day, cost } of spends) {
+      for (const account of this.#accounts.get(owner) ?? []) {
+        if (account.isAt(day)) returns.push({ account, cost, amount: account.usedBy(cost) })
+      }
+    }
+    return returns
+  }
+
+  async write(tx: Queryable, returns: readonly Return[]): Promise<void> {
+    const { processes } = this.#parts
+    for (const { account, amount } of returns) {
+      if (amount > 0n) await returnBlock(tx, processes.id, account.window, amount)
+    }
+  }
+
+  /** The transaction is durable. */
+  commit(returns: readonly Return[]): void {
+    for (const { account, cost, amount } of returns) account.spend(cost, amount)
+  }
+
+  /** Gives back the blocks that nobody uses, and forgets windows that are over. */
+  async #returnIdle(): Promise<void> {
+    const now = this.#parts.clock.now()
+    for (const [owner, accounts] of this.#accounts) {
+      for (const account of accounts) {
+        if (account.isIdle(now)) await this.#turns.run(owner, () => this.#giveBack(account, account.forget(now)))
+      }
+      const left = accounts.filter((account) => !account.isIdle(now) || account.window.endsAt > now)
+      if (left.length === 0) this.#accounts.delete(owner)
+      else if (left.length < accounts.length) this.#accounts.set(owner, left)
+    }
+  }
+
+  /** Those that apply, the narrowest first: everybody asks in this order. */
+  #demandsOf({ state, userId, key }: GatewayCaller): Demand[] {
+    const { id: organizationId, settings } = state
+    const demands: Demand[] = []
+    const add = (type: Spender['type'], id: number | undefined, budget: Budget | null | undefined): void => {
+      if (!budget || id === undefined) return
+      demands.push({ organizationId, spender: { type, id }, budget, limit: this.#limitOf(budget) })
+    }
+    if (!settings.cost_tracking) return demands
+    add('key', key?.id, key?.budget)
+    add('user', userId, settings.user_budget)
+    add('organization', organizationId, settings.budget)
+    return demands
+  }
+
+  #limitOf(budget: Budget): bigint {
+    let limit = this.#limits.get(budget)
+    if (limit === undefined) this.#limits.set(budget, (limit = parseUsd(budget.limit_usd) ?? 0n))
+    return limit
+  }
+
+  #accountOf({ organizationId, spender, budget: { window: period } }: Demand, now: number): Account {
+    const owner = ownerOf(spender)
+    const known = this.#accounts.get(owner)
+    const found = known?.find((account) => account.window.period === period && account.isAt(now))
+    if (found) return found
+    const account = new Account(organizationId, spender, { owner, ...windowAt(period, now) }, now)
+    this.#accounts.set(owner, [...(known ?? []), account])
+    return account
+  }
+
+  #held(accounts: readonly Account[], amount: bigint): Reservation {
+    let open = true
+    const end = (cost: bigint): void => {
+      if (!open) return
+      open = false
+      const now = this.#parts.clock.now()
+      for (const account of accounts) account.settle(amount, cost, now)
+    }
+    return { settle: (cost = 0n) => end(cost), release: () => end(0n) }
+  }
+
+  /** @throws GatewayError also 503 `metering_unavailable` when the database does not say in time what is left */
+  async #reserveSoon(demands: readonly Demand[], accounts: readonly Account[], amount: bigint): Promise<Reservation> {
+    const unavailable = (): GatewayError =>
+      new GatewayError('metering_unavailable', 'the budget cannot be checked now: try again soon')
+    const work = this.#takeAll(demands, accounts, amount)
+    try {
+      return await endBefore(AbortSignal.timeout(DRAW_TIMEOUT_MS), work, unavailable)
+    } catch (error) {
+      // What came too late is nobody's.
+      void work.then(
+        (late) => late.release(),
+        () => undefined,
+      )
+      if (error instanceof GatewayError) throw error
+      this.#parts.log.error({ reason: errorText(error) }, 'a budget could not be drawn from')
+      throw unavailable()
+    }
+  }
+
+  /** All or none. */
+  async #takeAll(demands: readonly Demand[], accounts: readonly Account[], amount: bigint): Promise<Reservation> {
+    const { processes, clock } = this.#parts
+    if (!processes.holds(clock.now())) await processes.beat()
+    const taken: Account[] = []
+    try {
+      for (const [i, account] of accounts.entries()) {
+        const demand = demands[i]
+        if (demand) await this.#turns.run(account.window.owner, () => this.#take(demand, account, amount))
+        taken.push(account)
+      }
+    } catch (error) {
+      for (const account of taken) account.settle(amount, 0n, clock.now())
+      throw error
+    }
+    return this.#held(accounts, amount)
+  }
+
+  async #take({ organizationId, spender, limit }: Demand, account: Account, amount: bigint): Promise<void> {
+    const { clock, onExceeded } = this.#parts
+    if (limit < account.limit) account.isExcessive = true
+    account.limit = limit
+    if (account.isExcessive) await this.#giveBack(account, account.giveUp())
+    while (!account.covers(amount, limit)) {
+      const need = amount - account.free()
+      const usual = limit / 100n
+      const drawn =
+        (usual > need && (await this.#draw(account, usual, limit))) || (await this.#draw(account, need, limit))
+      if (drawn) continue
+      onExceeded?.(organizationId, spender)
+      throw exceeded(spender, account.window)
+    }
+    account.take(amount, clock.now())
+  }
+
+  async #draw(account: Account, block: bigint, limit: bigint): Promise<boolean> {
+    const { database, processes } = this.#parts
+    const drawn = await database.transaction(async (tx) => {
+      if (!(await hasProcess(tx, processes.id))) return undefined
+      if (!account.isOpen) await openBudget(tx, account.organizationId, account.spender, account.window)
+      return drawBlock(tx, processes.id, account.window, block, limit)
+    })
+    if (drawn === undefined) {
+      await processes.beat()
+      return this.#draw(account, block, limit)
+    }
+    account.isOpen = true
+    if (drawn) {
+      account.add(block)
+      account.isExcessive = false
+    }
+    return drawn
+  }
+
+  async #giveBack(account: Account, amount: bigint): Promise<void> {
+    const { database, processes } = this.#parts
+    if (amount === 0n) return
+    try {
+      await database.transaction((tx) => returnBlock(tx, processes.id, account.window, amount))
+    } catch (error) {
+      account.add(amount)
+      throw error
+    }
+  }
+}

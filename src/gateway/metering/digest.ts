@@ -1,0 +1,170 @@
+import { parseUsd } from '../cost/money.ts'
+import type { UsageRecord } from '../model.ts'
+import {
+  COUNTS,
+  DAY,
+  HOUR,
+  MINUTE,
+  noCounts,
+  type AggregateRow,
+  type Counts,
+  type Dimensions,
+  type Span,
+} from '../store/aggregates.ts'
+import type { Spend } from '../store/budgets.ts'
+import type { UsageRow } from '../store/usage.ts'
+import { addTime, addTimes, encodeTimes, noTimes, type Times } from './histogram.ts'
+
+/** What records come to: everything that is written beside them. */
+export interface Digest {
+  aggregates: [span: Span, rows: AggregateRow[]][]
+  /** By owner and day. */
+  spends: Spend[]
+  /** When each was last used, epoch ms. */
+  credentials: Map<number, number>
+  keys: Map<number, number>
+}
+
+interface Sum extends Dimensions, Counts {
+  cost_nano: bigint
+  estimated_nano: bigint
+  times: Times
+}
+
+/** A record as its row. */
+export const toUsageRow = (record: UsageRecord): UsageRow => ({
+  id: record.id,
+  organization_id: record.organization_id,
+  started_at: Date.parse(record.started_at),
+  request_id: storable(record.request_id),
+  user_id: record.user_id ?? null,
+  key_id: record.key_id ?? null,
+  credential_id: record.credential_id ?? null,
+  provider: record.provider ?? null,
+  model: record.model_used === undefined ? null : storable(record.model_used),
+  outcome: record.outcome,
+  surface: record.surface,
+  record: JSON.stringify(record),
+})
+
+/** PostgreSQL has no NUL in text. */
+const storable = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '') : text)
+
+/** Sums records up. Contract: gateway.md 2.8, 7.2. */
+export function digest(records: readonly UsageRecord[]): Digest {
+  const minutes = new Map<string, Sum>()
+  const spends = new Map<string, Spend>()
+  const credentials = new Map<number, number>()
+  const keys = new Map<number, number>()
+  for (const record of records) {
+    const at = Date.parse(record.started_at)
+    const cost = record.cost_usd === null ? undefined : parseUsd(record.cost_usd)
+    addRecord(sumOf(minutes, dimensionsOf(record, at - (at % MINUTE))), record, cost)
+    if (cost !== undefined && cost > 0n) addSpend(spends, record, at - (at % DAY), cost)
+    for (const { credential_id } of record.attempts) keepLater(credentials, credential_id, at)
+    if (record.key_id !== undefined) keepLater(keys, record.key_id, at)
+  }
+  const hours = coarser(minutes, HOUR)
+  const levels = [
+    [MINUTE, minutes],
+    [HOUR, hours],
+    [DAY, coarser(hours, DAY)],
+  ] as const
+  return {
+    aggregates: levels.map(([span, sums]) => [span, [...sums.values()].map(toRow)]),
+    spends: [...spends.values()],
+    credentials,
+    keys,
+  }
+}
+
+const dimensionsOf = (record: UsageRecord, bucket: number): Dimensions => ({
+  organization_id: record.organization_id,
+  bucket,
+  user_id: record.user_id ?? 0,
+  key_id: record.key_id ?? 0,
+  credential_id: record.credential_id ?? 0,
+  provider: record.provider ?? '',
+  model: storable(record.model_used ?? ''),
+  surface: record.surface,
+})
+
+function sumOf(sums: Map<string, Sum>, dimensions: Dimensions): Sum {
+  const { organization_id, bucket, user_id, key_id, credential_id, provider, model, surface } = dimensions
+  // The model is last: it alone may hold any character.
+  const key = `${organization_id} ${bucket} ${user_id} ${key_id} ${credential_id} ${provider} ${surface} ${model}`
+  let sum = sums.get(key)
+  if (!sum) sums.set(key, (sum = { ...dimensions, ...noCounts(), cost_nano: 0n, estimated_nano: 0n, times: noTimes() }))
+  return sum
+}
+
+function addRecord(sum: Sum, record: UsageRecord, cost: bigint | undefined): void {
+  const { outcome, cost_state: state, attempts } = record
+  const { times } = sum
+  sum.requests++
+  if (outcome === 'error') sum.errors++
+  if (outcome === 'rejected') sum.rejected++
+  if (outcome === 'cached') sum.cached++
+  if (record.status === 429 && record.error_code !== 'budget_exceeded') sum.rate_limited++
+  sum.fallbacks += movesIn(attempts)
+  sum.input_tokens += record.input_tokens ?? 0
+  sum.output_tokens += record.output_tokens ?? 0
+  sum.cache_read_tokens += record.cache_read_tokens ?? 0
+  sum.cache_write_tokens += record.cache_write_tokens ?? 0
+  sum.cache_write_1h_tokens += record.cache_write_1h_tokens ?? 0
+  sum.reasoning_tokens += record.reasoning_tokens ?? 0
+  if (cost !== undefined) {
+    sum.cost_requests++
+    sum.cost_nano += cost
+    if (state === 'estimated') sum.estimated_nano += cost
+  } else if (state === 'unknown_price') sum.unknown_price++
+  else if (state === 'no_usage') sum.no_usage++
+  addTime(times.duration_ms, record.duration_ms)
+  addTime(times.overhead_ms, record.overhead_ms)
+  if (attempts.length > 0) addTime(times.upstream_ms, record.upstream_ms)
+  if (record.first_token_ms !== undefined) addTime(times.first_token_ms, record.first_token_ms)
+}
+
+/** How often a call went on to another credential or model. */
+function movesIn(attempts: UsageRecord['attempts']): number {
+  let moves = 0
+  for (let i = 1; i < attempts.length; i++) {
+    const [before, now] = [attempts[i - 1], attempts[i]]
+    if (before?.credential_id !== now?.credential_id || before?.model !== now?.model) moves++
+  }
+  return moves
+}
+
+function addSpend(spends: Map<string, Spend>, record: UsageRecord, day: number, cost: bigint): void {
+  const add = (owner: string): void => {
+    const found = spends.get(`${owner} ${day}`)
+    if (found) found.cost += cost
+    else spends.set(`${owner} ${day}`, { owner, day, cost })
+  }
+  add(`organization:${record.organization_id}`)
+  if (record.user_id !== undefined) add(`user:${record.user_id}`)
+  if (record.key_id !== undefined) add(`key:${record.key_id}`)
+}
+
+function keepLater(times: Map<number, number>, id: number, at: number): void {
+  if ((times.get(id) ?? 0) < at) times.set(id, at)
+}
+
+/** The sums of a finer span over a coarser one. */
+function coarser(finer: ReadonlyMap<string, Sum>, span: Span): Map<string, Sum> {
+  const sums = new Map<string, Sum>()
+  for (const part of finer.values()) {
+    const sum = sumOf(sums, { ...part, bucket: part.bucket - (part.bucket % span) })
+    addSum(sum, part)
+  }
+  return sums
+}
+
+function addSum(to: Sum, from: Sum): void {
+  for (const name of COUNTS) to[name] += from[name]
+  to.cost_nano += from.cost_nano
+  to.estimated_nano += from.estimated_nano
+  addTimes(to.times, from.times)
+}
+
+const toRow = ({ times, ...sum }: Sum): AggregateRow => ({ ...sum, times: encodeTimes(times) })

@@ -1,0 +1,99 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Queryable } from '../../database/database.ts'
+import { formatUsd } from '../cost/money.ts'
+import {
+  COUNTS,
+  listAggregates,
+  noCounts,
+  type AggregateFilter,
+  type AggregateRow,
+  type Counts,
+  type Dimensions,
+} from '../store/aggregates.ts'
+import { addEncoded, addTimes, noTimes, percentile, type Histogram, type TimeName, type Times } from './histogram.ts'
+import type { Piece } from './ranges.ts'
+
+export const GROUPS = ['provider', 'model', 'credential', 'user', 'key', 'surface'] as const
+/** What usage is told apart by. */
+export type Group = (typeof GROUPS)[number]
+
+/** What aggregates come to. */
+export interface Sums extends Counts {
+  cost_nano: bigint
+  estimated_nano: bigint
+  times: Times
+}
+
+const PAGE = 500
+const COLUMN = {
+  provider: 'provider',
+  model: 'model',
+  credential: 'credential_id',
+  user: 'user_id',
+  key: 'key_id',
+  surface: 'surface',
+} as const satisfies Record<Group, keyof Dimensions>
+
+export const noSums = (): Sums => ({
+  ...noCounts(),
+  cost_nano: 0n,
+  estimated_nano: 0n,
+  times: noTimes(),
+})
+
+/** The aggregates of a range, page by page, a turn of the event loop between them. */
+export async function* readAggregates(
+  db: Queryable,
+  organizationId: number,
+  pieces: readonly Piece[],
+  filter: Omit<AggregateFilter, 'from' | 'to'>,
+): AsyncGenerator<AggregateRow> {
+  for (const { span, from, to } of pieces) {
+    for (let after: AggregateRow | undefined; ;) {
+      const rows = await listAggregates(db, organizationId, span, { ...filter, from, to }, after, PAGE)
+      yield* rows
+      if (rows.length < PAGE) break
+      after = rows.at(-1)
+      await nextTurn()
+    }
+  }
+}
+
+export function addRow(sums: Sums, row: AggregateRow): void {
+  addCounts(sums, row)
+  addEncoded(sums.times, row.times)
+}
+
+export function addSums(to: Sums, from: Sums): void {
+  addCounts(to, from)
+  addTimes(to.times, from.times)
+}
+
+function addCounts(to: Sums, from: Omit<Sums, 'times'>): void {
+  for (const name of COUNTS) to[name] += from[name]
+  to.cost_nano += from.cost_nano
+  to.estimated_nano += from.estimated_nano
+}
+
+/** What a row is grouped under; null where it has none. */
+export const groupOf = (row: AggregateRow, names: readonly Group[]): Partial<Record<Group, string | number | null>> =>
+  Object.fromEntries(names.map((name) => [name, row[COLUMN[name]] || null]))
+
+/** The money that is known; null where there were calls and none of them has a known cost. Contract: gateway.md 2 */
+export const costUsd = ({ requests, cost_requests, cost_nano }: Sums): string | null =>
+  requests > 0 && cost_requests === 0 ? null : formatUsd(cost_nano)
+
+type Percentiles = Record<'p50' | 'p95' | 'p99', number | null>
+
+const percentiles = (times: Histogram): Percentiles => ({
+  p50: percentile(times, 0.5),
+  p95: percentile(times, 0.95),
+  p99: percentile(times, 0.99),
+})
+
+export const percentilesOf = (times: Times): Record<TimeName, Percentiles> => ({
+  duration_ms: percentiles(times.duration_ms),
+  upstream_ms: percentiles(times.upstream_ms),
+  overhead_ms: percentiles(times.overhead_ms),
+  first_token_ms: percentiles(times.first_token_ms),
+})

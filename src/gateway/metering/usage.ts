@@ -1,0 +1,132 @@
+import { csvLine } from '../../base/csv.ts'
+import type { Database } from '../../database/database.ts'
+import type { Caller } from '../../platform/caller.ts'
+import { invalidRequest, notFound } from '../../platform/errors.ts'
+import type { Sealer } from '../../platform/sealing/sealer.ts'
+import type { Actor } from '../access.ts'
+import type { Audit } from '../audit.ts'
+import type { UsageRecord } from '../model.ts'
+import { CONTENTS, findContent } from '../store/contents.ts'
+import { findUsage, listUsage, type UsageFilter, type UsagePlace, type UsageRow } from '../store/usage.ts'
+import { ownerOnly } from './analytics.ts'
+
+const PAGE = 500
+
+/** In the order of gateway.md 2.6. */
+const CSV_COLUMNS = [
+  'id',
+  'request_id',
+  'organization_id',
+  'user_id',
+  'key_id',
+  'surface',
+  'stream',
+  'test',
+  'model_requested',
+  'alias_id',
+  'credential_id',
+  'provider',
+  'model_used',
+  'response_model',
+  'outcome',
+  'status',
+  'error_code',
+  'finish_reason',
+  'attempts',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'cache_write_1h_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'cost_usd',
+  'cost_state',
+  'model_table_version',
+  'started_at',
+  'duration_ms',
+  'upstream_ms',
+  'overhead_ms',
+  'first_token_ms',
+  'bytes_in',
+  'bytes_out',
+  'client',
+  'retry_count',
+] as const satisfies readonly (keyof UsageRecord)[]
+
+export interface UsageParts {
+  database: Database
+  sealer: Sealer
+  audit: Pick<Audit, 'append'>
+}
+
+export interface ContentAnswer {
+  request: string
+  response: string
+  truncated: boolean
+}
+
+/** Usage records, as people read them: members their own, admins all. Contract: gateway.md 3.5. */
+export class Usage {
+  readonly #parts: UsageParts
+
+  constructor(parts: UsageParts) {
+    this.#parts = parts
+  }
+
+  /** The newest first, behind a record; as many as asked at most. @throws invalid_request 400 when that record is not there */
+  async list(caller: Caller, filter: UsageFilter, afterId: string | undefined, limit: number): Promise<UsageRecord[]> {
+    const { database } = this.#parts
+    const { organization_id: organizationId } = caller.user
+    const after = afterId === undefined ? undefined : await findUsage(database, organizationId, afterId)
+    if (afterId !== undefined && !after)
+      throw invalidRequest(`after_id names no record that is still there`, 'after_id')
+    const rows = await listUsage(database, organizationId, { ...filter, ...ownerOnly(caller) }, after, limit)
+    return rows.map(toRecord)
+  }
+
+  /** @throws not_found 404 */
+  async get(caller: Caller, id: string): Promise<UsageRecord> {
+    const row = await findUsage(this.#parts.database, caller.user.organization_id, id)
+    const { ownerId } = ownerOnly(caller)
+    if (!row || (ownerId !== undefined && row.user_id !== ownerId)) throw notFound('usage', id)
+    return toRecord(row)
+  }
+
+  /** All that match, the newest first, a page at a time. */
+  async *export(caller: Caller, filter: UsageFilter, format: 'jsonl' | 'csv'): AsyncGenerator<string> {
+    const { organization_id: organizationId } = caller.user
+    const own = { ...filter, ...ownerOnly(caller) }
+    if (format === 'csv') yield csvLine(CSV_COLUMNS)
+    for (let after: UsagePlace | undefined; ;) {
+      const rows = await listUsage(this.#parts.database, organizationId, own, after, PAGE)
+      if (rows.length > 0) yield rows.map(format === 'csv' ? toCsv : ({ record }) => `${record}\n`).join('')
+      if (rows.length < PAGE) return
+      after = rows.at(-1)
+    }
+  }
+
+  /** Prompt and answer of a call, for an admin; the audit knows of it before they are given. @throws not_found 404 */
+  async content(actor: Actor, id: string): Promise<ContentAnswer> {
+    const { database, sealer, audit } = this.#parts
+    const { organization_id: organizationId } = actor.user
+    const row = await findContent(database, organizationId, id)
+    if (!row) throw notFound('content', id)
+    const open = (column: 'request' | 'response'): string =>
+      sealer.open(row[column], { organizationId, table: CONTENTS, rowId: id, column })
+    const answer = { request: open('request'), response: open('response'), truncated: row.truncated === 1 }
+    await database.transaction((tx) => audit.append(tx, actor, 'content.read', { type: 'usage', id }))
+    return answer
+  }
+}
+
+const toRecord = ({ record }: UsageRow): UsageRecord => JSON.parse(record)
+
+function toCsv(row: UsageRow): string {
+  const record = toRecord(row)
+  return csvLine(
+    CSV_COLUMNS.map((name) => {
+      const value = record[name] ?? ''
+      return typeof value === 'object' ? JSON.stringify(value) : String(value)
+    }),
+  )
+}

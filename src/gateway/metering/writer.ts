@@ -1,0 +1,68 @@
+import type { Database, Queryable } from '../../database/database.ts'
+import { addAggregates } from '../store/aggregates.ts'
+import { addSpends, lockTallies } from '../store/budgets.ts'
+import { insertContent } from '../store/contents.ts'
+import { findUsageIds, insertUsage, touchUsed } from '../store/usage.ts'
+import type { Batch, Entry } from './batch.ts'
+import type { ProcessBudgets } from './budgets.ts'
+import { digest } from './digest.ts'
+
+/** Some of the records are there already; nothing was written. */
+class Duplicates extends Error {}
+
+/**
+ * Writes records in one transaction with all that follows from them; those that are there already count no more.
+ * Measured on SQLite, 500 at a time: 20 microseconds a record, of which 3 are its JSON and 7 the commit. Contract:
+ * gateway.md 7.1.
+ */
+export async function writeBatch(database: Database, budgets: ProcessBudgets, batch: Batch): Promise<void> {
+  try {
+    await write(database, budgets, batch)
+  } catch (error) {
+    if (!(error instanceof Duplicates)) throw error
+    await write(database, budgets, { ...batch, isAgain: true })
+  }
+}
+
+async function write(database: Database, budgets: ProcessBudgets, { entries, isOwn, isAgain }: Batch): Promise<void> {
+  const all = digest(entries.map(({ record }) => record))
+  let settled: () => void = () => undefined
+  await database.transaction(async (tx) => {
+    const fresh = isAgain ? await withoutKnown(tx, entries) : entries
+    const sums = fresh === entries ? all : digest(fresh.map(({ record }) => record))
+    const returns = isOwn ? budgets.prepare(sums.spends) : []
+    if (
+      (await insertUsage(
+        tx,
+        fresh.map(({ row }) => row),
+      )) < fresh.length
+    )
+      throw new Duplicates()
+    for (const { content } of fresh) if (content) await insertContent(tx, content)
+    for (const [span, rows] of sums.aggregates) if (rows.length > 0) await addAggregates(tx, span, rows)
+    await lockTallies(tx)
+    if (sums.spends.length > 0) await addSpends(tx, sums.spends)
+    await budgets.write(tx, returns)
+    await touchUsed(tx, sums.credentials, sums.keys)
+    settled = () => {
+      budgets.commit(returns)
+      // What an earlier attempt wrote, of which the answer never came, has given its blocks back then.
+      if (isOwn && fresh !== entries) {
+        const known = new Set(fresh)
+        const others = entries.filter((entry) => !known.has(entry)).map(({ record }) => record)
+        budgets.commit(budgets.prepare(digest(others).spends))
+      }
+    }
+  })
+  settled()
+}
+
+async function withoutKnown(tx: Queryable, entries: readonly Entry[]): Promise<readonly Entry[]> {
+  const known = await findUsageIds(
+    tx,
+    entries.map(({ row }) => row.id),
+  )
+  const seen = new Set<string>()
+  const fresh = entries.filter(({ row: { id } }) => !known.has(id) && !seen.has(id) && seen.add(id))
+  return fresh.length === entries.length ? entries : fresh
+}
