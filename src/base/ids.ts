@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { randomFillSync, randomUUID } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 import type { Clock } from './clock.ts'
 
@@ -22,4 +22,10 @@ function pooledRandom(): () => number {
     }
     return (pool[--left] ?? 0) / 2 ** 32
   }
+}
+
+/** A UUID of version 7 (RFC 9562) for a time in epoch ms; those of one millisecond come in no order. */
+export function uuidAt(ms: number): string {
+  const time = ms.toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
 }

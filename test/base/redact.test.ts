@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { redactTokens } from '../../src/base/redact.ts'
+import { redact } from '../../src/base/redact.ts'
 
 const token = fc
   .tuple(fc.constantFrom('mst', 'mrt', 'mvk', 'mmt'), fc.uint8Array({ minLength: 32, maxLength: 32 }))
@@ -10,7 +10,7 @@ test('tokens leave no text, whatever stands around them', () => {
   const around = fc.constantFrom('', ' ', '"', '\\n', 'Bearer ', 'session=', '; ', '{"a":"', '\n')
   fc.assert(
     fc.property(around, token, around, token, (before, one, after, two) => {
-      const redacted = redactTokens(`${before}${one}"${after}"${two}`)
+      const redacted = redact(`${before}${one}"${after}"${two}`)
       expect(redacted).not.toContain(one.slice(4))
       expect(redacted).not.toContain(two.slice(4))
       expect(redacted).toContain(`${one.slice(0, 4)}[REDACTED]`)
@@ -20,5 +20,5 @@ test('tokens leave no text, whatever stands around them', () => {
 
 test('what only looks like one stays', () => {
   const texts = ['mst_short', `mst_${'a'.repeat(42)}`, `mxt_${'a'.repeat(43)}`, 'req_01M80GP28SYZFB8TRWKAV739E0']
-  expect(texts.map(redactTokens)).toEqual(texts)
+  expect(texts.map(redact)).toEqual(texts)
 })
