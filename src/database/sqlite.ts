@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import type { Database, Param, Queryable } from './database.ts'
 import { Erasure } from './sqlite-erasure.ts'
+import { LogFlush } from './sqlite-log.ts'
 
 export interface SqliteOptions {
   path: string
@@ -45,7 +46,8 @@ class Connection implements Queryable {
     this.raw = new Sqlite(options.path, { timeout: BUSY_TIMEOUT_MS, readonly })
     if (!readonly) {
       useWriteAheadLog(this.raw)
-      this.raw.pragma(`synchronous = ${options.synchronous}`)
+      // `full` is made of this and a flush after each commit.
+      this.raw.pragma('synchronous = NORMAL')
       this.raw.pragma('secure_delete = ON')
       this.raw.pragma('foreign_keys = ON')
     }
@@ -99,6 +101,8 @@ class SqliteDatabase implements Database {
   /** Snapshots take turns on a connection of their own; none waits for more than statements. */
   readonly #snapshotReader: Connection
   #snapshots: Promise<unknown> = Promise.resolve()
+  /** Where commits have to survive a loss of power. */
+  readonly #log: LogFlush | undefined
   #queue: Pending[] = []
   #flushing: Promise<void> | undefined
   #erasure: Erasure | undefined
@@ -112,6 +116,7 @@ class SqliteDatabase implements Database {
       // A log that a clean end would have removed may hold what the last process had yet to erase.
       const wasKilled = existsSync(`${this.location}-wal`)
       this.#writer = new Connection(options, false)
+      if (options.synchronous === 'full') this.#log = new LogFlush(this.location)
       if (wasKilled) this.scrub()
     }
     this.#reader = new Connection(options, true)
@@ -131,8 +136,8 @@ class SqliteDatabase implements Database {
   }
 
   /**
-   * Group commit: what arrives in one turn of the event loop shares one commit and one fsync, each under its own
-   * savepoint. Measured over HTTP: 28,000 durable inserts/s against 1,800-3,700 with a commit each.
+   * Group commit: what arrives in one turn of the event loop, or while the commit before is on its way to the disk, shares
+   * one commit and one flush, each under its own savepoint. Measured over HTTP: 28,000 durable inserts/s against 1,800-3,700 with a commit each.
    */
   transaction<T>(fn: (tx: Queryable) => Promise<T>): Promise<T> {
     return new Promise<T>((resolvePromise, reject) => {
@@ -160,10 +165,12 @@ class SqliteDatabase implements Database {
     while (this.#queue.length > 0) {
       const batch = this.#queue
       this.#queue = []
-      const failure = await this.#commit(batch).then(
-        () => undefined,
-        (error: unknown) => error,
-      )
+      const failure = await this.#commit(batch)
+        .then(() => this.#log?.flush())
+        .then(
+          () => undefined,
+          (error: unknown) => error,
+        )
       for (const pending of batch) pending.settle(failure)
       await new Promise((done) => setImmediate(done))
     }
@@ -238,5 +245,6 @@ class SqliteDatabase implements Database {
     clearTimeout(this.#scrubTimer)
     this.#writer?.raw.pragma('wal_checkpoint(TRUNCATE)')
     this.#writer?.raw.close()
+    await this.#log?.close()
   }
 }

@@ -58,7 +58,7 @@ function parse(body: Buffer): Json | undefined {
   }
 }
 
-/** Undefined for what is no answer of the surface. */
+/** Undefined for what is no answer of the surface. Text is measured only where estimates need it. */
 function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefined {
   const responseModel = typeof answer['model'] === 'string' ? answer['model'] : undefined
   switch (request.surface) {
@@ -67,11 +67,12 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
       if (!isJson(choice)) return undefined
       const { finish_reason: reason, message } = choice
       const groq = answer['x_groq']
+      const usage = openAiUsage(answer['usage']) ?? openAiUsage(isJson(groq) ? groq['usage'] : undefined)
       return {
         responseModel,
-        usage: openAiUsage(answer['usage']) ?? openAiUsage(isJson(groq) ? groq['usage'] : undefined),
+        usage,
         finishReason: typeof reason === 'string' ? openAiStop(reason) : undefined,
-        textBytes: textBytes(message),
+        textBytes: usage ? 0 : textBytes(message),
       }
     }
     case 'messages': {

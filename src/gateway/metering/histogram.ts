@@ -60,6 +60,13 @@ export function encodeTimes(times: Times): string {
   return JSON.stringify(counts)
 }
 
+/** Two of what `encodeTimes` made, added. */
+export function mergeEncoded(before: string, more: string): string {
+  const counts: Record<string, number> = JSON.parse(before)
+  for (const [key, count] of Object.entries<number>(JSON.parse(more))) counts[key] = (counts[key] ?? 0) + count
+  return JSON.stringify(counts)
+}
+
 const NAMES = new Map<string, TimeName>(TIME_NAMES.map((name) => [LETTERS[name], name]))
 
 /** Adds what `encodeTimes` made. */

@@ -6,6 +6,7 @@ import { findUsageIds, insertUsage, touchUsed } from '../store/usage.ts'
 import type { Batch, Entry } from './batch.ts'
 import type { ProcessBudgets } from './budgets.ts'
 import { digest } from './digest.ts'
+import { mergeEncoded } from './histogram.ts'
 
 /** Some of the records are there already; nothing was written. */
 class Duplicates extends Error {}
@@ -39,8 +40,10 @@ async function write(database: Database, budgets: ProcessBudgets, { entries, isO
     )
       throw new Duplicates()
     for (const { content } of fresh) if (content) await insertContent(tx, content)
-    for (const [span, rows] of sums.aggregates) if (rows.length > 0) await addAggregates(tx, span, rows)
     await lockTallies(tx)
+    for (const [span, rows] of sums.aggregates) {
+      if (rows.length > 0) await addAggregates(tx, span, rows, mergeEncoded)
+    }
     if (sums.spends.length > 0) await addSpends(tx, sums.spends)
     await budgets.write(tx, returns)
     await touchUsed(tx, sums.credentials, sums.keys)

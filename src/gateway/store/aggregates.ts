@@ -72,31 +72,35 @@ const SUMS = [...COUNTS, 'cost_nano', 'estimated_nano']
 const COLUMNS = [...KEY, ...SUMS, 'times']
 const TEXTS = new Set(['provider', 'model', 'surface', 'times'])
 
-/** Adds two histograms, key by key. */
-const addTimes = {
-  sqlite: `(SELECT json_group_object(key, total) FROM (SELECT key, sum(value) AS total FROM
-    (SELECT key, value FROM json_each(gateway_usage_aggregates.times)
-      UNION ALL SELECT key, value FROM json_each(excluded.times)) GROUP BY key))`,
-  postgres: `(SELECT json_object_agg(key, total)::text FROM (SELECT key, sum(value::bigint) AS total FROM
-    (SELECT key, value FROM json_each_text(gateway_usage_aggregates.times::json)
-      UNION ALL SELECT key, value FROM json_each_text(excluded.times::json)) each_time GROUP BY key) added)`,
-}
+const cell = (name: string, i: number): string => (TEXTS.has(name) ? `value ->> ${i}` : `CAST(value ->> ${i} AS BIGINT)`)
+const rowsIn = ({ dialect }: Queryable): string =>
+  dialect === 'sqlite' ? 'json_each($1)' : 'json_array_elements($1::json)'
 
-const addTo = (dialect: Queryable['dialect']): string => {
-  const values = COLUMNS.map((name, i) => (TEXTS.has(name) ? `value ->> ${i}` : `CAST(value ->> ${i} AS BIGINT)`))
+const add = (db: Queryable): string => {
   const sums = SUMS.map((name) => `${name} = gateway_usage_aggregates.${name} + excluded.${name}`)
   // In one order in every process: else two of them could wait for each other.
   const order = KEY.map((_, i) => i + 1).join(', ')
   return `INSERT INTO gateway_usage_aggregates (${COLUMNS.join(', ')})
-    SELECT ${values.join(', ')} FROM ${dialect === 'sqlite' ? 'json_each($1)' : 'json_array_elements($1::json)'}
-     WHERE true ORDER BY ${order}
-    ON CONFLICT (${KEY.join(', ')}) DO UPDATE SET ${sums.join(', ')}, times = ${addTimes[dialect]}`
+    SELECT ${COLUMNS.map(cell).join(', ')} FROM ${rowsIn(db)} WHERE true ORDER BY ${order}
+    ON CONFLICT (${KEY.join(', ')}) DO UPDATE SET ${sums.join(', ')}, times = excluded.times`
 }
-const ADD = { sqlite: addTo('sqlite'), postgres: addTo('postgres') }
 
-/** Adds rows of one span to what is there. By the primary key. */
-export async function addAggregates(tx: Queryable, span: Span, rows: readonly AggregateRow[]): Promise<void> {
-  const values = rows.map((row) => [
+const findTimes = (db: Queryable): string => `
+  SELECT ${KEY.join(', ')}, times FROM gateway_usage_aggregates
+   WHERE (${KEY.join(', ')}) IN (SELECT ${KEY.map(cell).join(', ')} FROM ${rowsIn(db)})`
+
+/**
+ * Adds rows of one span to what is there. By the primary key. The caller holds `lockTallies`: histograms are read, merged
+ * here and written back, as SQL takes a millisecond to add two of them.
+ * @param merge adds two `times`
+ */
+export async function addAggregates(
+  tx: Queryable,
+  span: Span,
+  rows: readonly AggregateRow[],
+  merge: (before: string, more: string) => string,
+): Promise<void> {
+  const keys = rows.map((row) => [
     row.organization_id,
     span,
     row.bucket,
@@ -106,12 +110,21 @@ export async function addAggregates(tx: Queryable, span: Span, rows: readonly Ag
     row.provider,
     row.model,
     row.surface,
-    ...COUNTS.map((name) => row[name]),
-    String(row.cost_nano),
-    String(row.estimated_nano),
-    row.times,
   ])
-  await tx.run(ADD[tx.dialect], [JSON.stringify(values)])
+  const found = await tx.all<Record<string, string | number>>(findTimes(tx), [JSON.stringify(keys)])
+  const before = new Map(found.map(({ times, ...key }) => [KEY.map((name) => key[name]).join(' '), String(times)]))
+  const values = rows.map((row, i) => {
+    const key = keys[i] ?? []
+    const known = before.get(key.join(' '))
+    return [
+      ...key,
+      ...COUNTS.map((name) => row[name]),
+      String(row.cost_nano),
+      String(row.estimated_nano),
+      known === undefined ? row.times : merge(known, row.times),
+    ]
+  })
+  await tx.run(add(tx), [JSON.stringify(values)])
 }
 
 /** Which aggregates of an organization; `to` is not included. */
