@@ -7,6 +7,7 @@ import { brokenFault } from './faults.ts'
 import type { Scan } from './scan.ts'
 
 const NOTHING = Buffer.alloc(0)
+const EVENT_END = Buffer.from('\n\n')
 
 /** A stream in the client's own dialect: its bytes go through, a scan looks at each event on the way. Contract: gateway.md 6. */
 export class RelayStream implements AnswerStream {
@@ -41,18 +42,20 @@ export class RelayStream implements AnswerStream {
 
   end(): StreamStep {
     const bytes: Buffer[] = []
+    const { isInside } = this.#frames
     try {
       this.#frames.end(bytes)
       this.#close(bytes)
     } catch (error) {
-      throw this.#faultOf(error, bytes)
+      // Half an event is worth nothing: it stays here, or is ended where it has gone out in part.
+      throw this.#faultOf(error, isInside ? [EVENT_END] : [])
     }
     return { bytes, state: this.#scan.state }
   }
 
   fail(error: GatewayError, requestId: string): Buffer {
     const told = this.#family.streamError(error, requestId)
-    return this.#frames.isInside ? Buffer.concat([Buffer.from('\n\n'), told]) : told
+    return this.#frames.isInside ? Buffer.concat([EVENT_END, told]) : told
   }
 
   #close(bytes: Buffer[]): void {

@@ -318,12 +318,12 @@ describe('gateway#78 a stream without its stop event is truncated', () => {
     expect(stream.facts.textBytes).toBe(7)
   })
 
-  test('what a reader could still read goes out first', () => {
+  test('half an event stays here', () => {
     const stream = chat(openai, { stream: true }).stream()
     const last = sse(chunk({ content: 'x' })).trimEnd()
     expect(stream.read(Buffer.from(last)).bytes).toEqual([])
     const fault = faultOf(() => stream.end())
-    expect(Buffer.concat(fault.before).toString()).toBe(last)
+    expect(Buffer.concat(fault.before).toString()).toBe('')
   })
 })
 

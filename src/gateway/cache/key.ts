@@ -1,0 +1,41 @@
+import { canonicalJson } from '../../base/canonical-json.ts'
+import { sha256 } from '../../base/hash.ts'
+import type { Json } from '../chat/json.ts'
+import type { CacheCall } from '../plane/parts.ts'
+import { isMap } from './json.ts'
+
+/** What says how an answer comes, or on whose behalf, and not what it is. */
+const BESIDE: ReadonlySet<string> = new Set(['stream', 'stream_options', 'user', 'metadata'])
+
+/**
+ * What equal calls have in common; undefined for a body that cannot be read. Caps on the answer and the refusal of drops are
+ * part of it, as they change what a caller may get. Contract: gateway.md 8.
+ */
+export function keyOf({ request, caller, pin }: CacheCall): string | undefined {
+  const body = bodyOf(request)
+  if (!body) return undefined
+  const { id: organization, settings } = caller.state
+  const { surface, model, maxOutputTokens, strict, countOnly } = request
+  const asked = Object.fromEntries(Object.entries(body).filter(([name]) => !BESIDE.has(name)))
+  return sha256(
+    canonicalJson([
+      organization,
+      settings.cache_scope === 'organization' ? null : whoOf(caller),
+      [surface, countOnly, strict, maxOutputTokens],
+      model,
+      pin,
+      asked,
+    ]),
+  )
+}
+
+const whoOf = ({ key, userId }: CacheCall['caller']): string => (key ? `key ${key.id}` : `user ${userId}`)
+
+function bodyOf(request: CacheCall['request']): Json | undefined {
+  try {
+    const body = request.json()
+    return isMap(body) ? body : undefined
+  } catch {
+    return undefined // a relay's provider judges it
+  }
+}

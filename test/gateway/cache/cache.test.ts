@@ -1,0 +1,366 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createCache } from '../../../src/gateway/cache/cache.ts'
+import type { AnswerFacts, InferenceRequest } from '../../../src/gateway/exchange/exchange.ts'
+import type { Surface } from '../../../src/gateway/model.ts'
+import type { AnswerCache, CacheResult, RunResult } from '../../../src/gateway/plane/parts.ts'
+import type { AnswerSink } from '../../../src/gateway/plane/sink.ts'
+import { readMembers } from '../../../src/gateway/relay/body.ts'
+import { adjustableClock } from '../../support/memory-api.ts'
+import { organizationState } from '../observe/samples.ts'
+
+/** A client that reads everything. */
+class Reader implements AnswerSink {
+  status = 0
+  headers: Record<string, string> = {}
+  text = ''
+  isEnded = false
+  isGone = false
+  #tell: (() => void) | undefined
+
+  head(status: number, headers: string[]): void {
+    if (this.status !== 0) throw new Error('there is one head only')
+    this.status = status
+    for (let i = 0; i < headers.length; i += 2) this.headers[headers[i] ?? ''] = headers[i + 1] ?? ''
+  }
+
+  write(chunk: Buffer): boolean {
+    this.text += chunk.toString()
+    return true
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  end(chunk?: Buffer): void {
+    if (chunk) this.write(chunk)
+    if (this.isEnded) throw new Error('there is one end only')
+    this.isEnded = true
+  }
+
+  onGone(tell: () => void): void {
+    this.#tell = tell
+  }
+
+  leave(): void {
+    this.isGone = true
+    this.#tell?.()
+  }
+}
+
+/** An upstream call that the test answers by hand. */
+class Upstream {
+  readonly sink: AnswerSink
+  isAborted = false
+  readonly #request: InferenceRequest
+  #end: (result: RunResult) => void = () => undefined
+  readonly result: Promise<RunResult>
+
+  constructor(sink: AnswerSink, request: InferenceRequest) {
+    this.sink = sink
+    this.#request = request
+    this.result = new Promise((resolve) => (this.#end = resolve))
+    const abort = (): void => {
+      this.isAborted = true
+      this.#end({ ok: false, facts: undefined })
+    }
+    if (sink.isGone) abort()
+    else sink.onGone(abort)
+  }
+
+  answer(text: string, { finishReason = 'stop' }: { finishReason?: string } = {}): void {
+    const { stream, surface } = this.#request
+    const facts: AnswerFacts = {
+      usage: { input: 3, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 4, reasoning: 0 },
+      finishReason: surface === 'embeddings' ? undefined : finishReason,
+      responseModel: 'm',
+      textBytes: text.length,
+    }
+    const head = { id: 'x', created: 1, model: 'm' }
+    if (stream) {
+      const chunk = (delta: object, finish: string | null): Buffer =>
+        Buffer.from(
+          `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
+        )
+      this.sink.head(200, ['content-type', 'text/event-stream; charset=utf-8', 'x-mem-credential', 'secret name'])
+      this.sink.write(chunk({ role: 'assistant', content: text }, null))
+      this.sink.write(chunk({}, finishReason))
+      this.sink.end(Buffer.from('data: [DONE]\n\n'))
+    } else {
+      const body = JSON.stringify({
+        ...head,
+        object: 'chat.completion',
+        choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: finishReason }],
+      })
+      this.sink.head(200, ['content-type', 'application/json', 'x-mem-dropped', 'seed'])
+      this.sink.end(Buffer.from(body))
+    }
+    this.#end({ ok: true, facts })
+  }
+
+  fail(): void {
+    this.sink.head(502, ['content-type', 'application/json'])
+    this.sink.end(Buffer.from('{"error":{}}'))
+    this.#end({ ok: false, facts: undefined })
+  }
+}
+
+interface Asked {
+  body?: object
+  surface?: Surface
+  user?: number
+  organization?: number
+  scope?: 'caller' | 'organization'
+  pin?: string
+  mode?: 'on' | 'refresh'
+  ttlMs?: number
+  cap?: number
+}
+
+interface Call {
+  readonly client: Reader
+  readonly result: Promise<CacheResult>
+}
+
+const clock = adjustableClock()
+let cache: AnswerCache
+let upstreams: Upstream[]
+
+beforeEach(() => {
+  cache = createCache(1024 * 1024, clock)
+  upstreams = []
+})
+
+function ask({ body = {}, surface = 'chat', user = 1, organization = 1, scope = 'caller', ...more }: Asked = {}): Call {
+  const json = { model: 'm', messages: [{ role: 'user', content: 'hi' }], ...body }
+  const bytes = Buffer.from(JSON.stringify(json))
+  const request: InferenceRequest = {
+    surface,
+    body: bytes,
+    members: readMembers(bytes, new Set()),
+    model: 'm',
+    stream: 'stream' in json && json.stream === true,
+    strict: false,
+    organizationId: organization,
+    maxOutputTokens: more.cap,
+    json: () => json,
+  }
+  const state = organizationState(organization)
+  const client = new Reader()
+  const result = cache.serve({
+    request,
+    caller: { state: { ...state, settings: { ...state.settings, cache_scope: scope } }, userId: user, key: undefined },
+    pin: more.pin,
+    wish: { mode: more.mode ?? 'on', ttlMs: more.ttlMs ?? 300_000 },
+    sink: client,
+    run: (sink) => {
+      const upstream = new Upstream(sink, request)
+      upstreams.push(upstream)
+      return upstream.result
+    },
+  })
+  return { client, result }
+}
+
+/** Asks, and answers the call where one is made. */
+async function answered(
+  asked: Asked = {},
+  text = 'hello',
+  options: { finishReason?: string } = {},
+): Promise<[CacheResult, Reader]> {
+  const before = upstreams.length
+  const { client, result } = ask(asked)
+  if (upstreams.length > before) upstreams.at(-1)?.answer(text, options)
+  return [await result, client]
+}
+
+describe('what is kept', () => {
+  test('gateway#97 the second call is a hit with its age, byte for byte, and tells of no credential', async () => {
+    const [stored, first] = await answered()
+    expect([stored, first.headers['x-mem-cache']]).toEqual(['stored', 'stored'])
+    clock.advance(42_500)
+    const [hit, second] = await answered()
+    expect(hit).toBe('hit')
+    expect(second.text).toBe(first.text)
+    expect(second.headers).toEqual({
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(first.text)),
+      'x-mem-cost': '0',
+      'x-mem-dropped': 'seed',
+      'x-mem-attempts': '0',
+      'x-mem-cache': 'hit',
+      age: '42',
+    })
+    expect(upstreams).toHaveLength(1)
+  })
+
+  test('gateway#97 until its time is over, and refresh replaces it', async () => {
+    await answered({ ttlMs: 10_000 }, 'one')
+    clock.advance(9_999)
+    expect((await answered())[0]).toBe('hit')
+    const [refreshed, client] = await answered({ mode: 'refresh', ttlMs: 10_000 }, 'two')
+    expect([refreshed, client.text.includes('two')]).toEqual(['stored', true])
+    expect((await answered())[1].text).toContain('two')
+    clock.advance(10_000)
+    expect((await answered({}, 'three'))[0]).toBe('stored')
+  })
+
+  test('gateway#97 JSON serves a stream, a stream serves JSON; usage is told when asked for', async () => {
+    await answered()
+    const [fromJson, stream] = await answered({ body: { stream: true, stream_options: { include_usage: true } } })
+    expect(fromJson).toBe('hit')
+    expect(stream.headers).toMatchObject({ 'content-type': 'text/event-stream; charset=utf-8', 'x-mem-cache': 'hit' })
+    expect(stream.text).toContain('"content":"hello"')
+    expect(stream.text.split('"prompt_tokens":3')).toHaveLength(2)
+    expect(stream.text.endsWith('data: [DONE]\n\n')).toBe(true)
+
+    const body = { temperature: 0.5 }
+    const [stored, live] = await answered({ body: { ...body, stream: true } })
+    expect([stored, live.headers['x-mem-cache'], live.headers['x-mem-credential']]).toEqual([
+      'stored',
+      'miss',
+      'secret name',
+    ])
+    const [fromStream, json] = await answered({ body })
+    expect(fromStream).toBe('hit')
+    expect(JSON.parse(json.text)).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 3, completion_tokens: 4 },
+    })
+  })
+
+  test('gateway#97 another user misses; one organization shares when its settings say so; another never', async () => {
+    await answered({ user: 1 })
+    expect((await answered({ user: 2 }))[0]).toBe('stored')
+    await answered({ user: 1, scope: 'organization' })
+    expect((await answered({ user: 2, scope: 'organization' }))[0]).toBe('hit')
+    expect((await answered({ user: 2, scope: 'organization', organization: 2 }))[0]).toBe('stored')
+  })
+
+  test('gateway#97 the order of fields and who the end user is make no other call; pin, cap, surface and content do', async () => {
+    await answered({ body: { temperature: 1, seed: 3 } })
+    expect((await answered({ body: { seed: 3, temperature: 1, user: 'u', metadata: { a: 'b' } } }))[0]).toBe('hit')
+    for (const other of [
+      { pin: '7' },
+      { cap: 5 },
+      { surface: 'messages' as const },
+      { body: { seed: 4, temperature: 1 } },
+    ]) {
+      expect((await answered({ body: { temperature: 1, seed: 3 }, ...other }))[0]).not.toBe('hit')
+    }
+  })
+
+  test('gateway#97 only whole answers of 1 MiB that end by themselves are kept; embeddings are', async () => {
+    expect((await answered({}, 'cut', { finishReason: 'length' }))[0]).toBe('miss')
+    expect((await answered({}, 'filtered', { finishReason: 'content_filter' }))[0]).toBe('miss')
+    const [big, { text, headers }] = await answered({}, 'x'.repeat(1024 * 1024))
+    expect([big, headers['x-mem-cache'], text.length > 1024 * 1024]).toEqual(['miss', 'miss', true])
+    const failing = ask()
+    upstreams.at(-1)?.fail()
+    expect([await failing.result, failing.client.status, failing.client.headers['x-mem-cache']]).toEqual([
+      'miss',
+      502,
+      'miss',
+    ])
+    expect((await answered({}, 'calls', { finishReason: 'tool_calls' }))[0]).toBe('stored')
+    expect((await answered({ surface: 'embeddings' }))[0]).toBe('stored')
+    expect((await answered({ surface: 'embeddings' }))[0]).toBe('hit')
+  })
+
+  test('those least recently used make room; without room nothing is kept', async () => {
+    cache = createCache(3000, clock)
+    const text = 'x'.repeat(500)
+    for (const seed of [1, 2]) await answered({ body: { seed } }, text)
+    expect((await answered({ body: { seed: 1 } }))[0]).toBe('hit')
+    await answered({ body: { seed: 3 } }, text)
+    expect((await answered({ body: { seed: 1 } }))[0]).toBe('hit')
+    expect((await answered({ body: { seed: 2 } }, text))[0]).toBe('stored')
+    cache = createCache(0, clock)
+    expect((await answered())[0]).toBe('miss')
+  })
+})
+
+describe('calls under way', () => {
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+  test('gateway#98 ten equal calls make one upstream call, streams and JSON mixed', async () => {
+    const calls = Array.from({ length: 10 }, (_, i) => ask({ body: { stream: i % 2 === 1 } }))
+    await settled()
+    expect(upstreams).toHaveLength(1)
+    upstreams[0]?.answer('shared')
+    expect(await Promise.all(calls.map(({ result }) => result))).toEqual(['stored', ...Array(9).fill('hit')])
+    for (const { client } of calls) {
+      expect([client.status, client.isEnded, client.text.includes('shared')]).toEqual([200, true, true])
+    }
+    expect(calls[1]?.client.headers['age']).toBe('0')
+  })
+
+  test('gateway#98 the owner leaves, nine are answered; when the last one leaves, the call ends', async () => {
+    const calls = Array.from({ length: 10 }, () => ask())
+    await settled()
+    calls[0]?.client.leave()
+    calls[4]?.client.leave()
+    await settled()
+    expect(upstreams[0]?.isAborted).toBe(false)
+    upstreams[0]?.answer('shared')
+    await Promise.all(calls.map(({ result }) => result))
+    expect(calls.filter(({ client }) => client.text.includes('shared'))).toHaveLength(8)
+    expect((await answered())[0]).toBe('hit')
+
+    const alone = ask({ body: { seed: 1 } })
+    const follower = ask({ body: { seed: 1 } })
+    await settled()
+    alone.client.leave()
+    expect(upstreams.at(-1)?.isAborted).toBe(false)
+    const leaving = upstreams.at(-1)
+    follower.client.leave()
+    await follower.result
+    expect(leaving?.isAborted).toBe(true)
+  })
+
+  test('gateway#98 an owner nobody waits for takes the call along, and the next call makes its own', async () => {
+    const { client, result } = ask()
+    client.leave()
+    expect([await result, upstreams[0]?.isAborted]).toEqual(['miss', true])
+    expect((await answered())[0]).toBe('stored')
+  })
+
+  test('when the shared call fails, each makes its own; what cannot be kept is shared all the same', async () => {
+    const [one, two] = [ask(), ask()]
+    await settled()
+    upstreams[0]?.fail()
+    await one.result
+    await settled()
+    expect(upstreams).toHaveLength(2)
+    upstreams[1]?.answer('again')
+    expect([await one.result, await two.result, one.client.status, two.client.status]).toEqual([
+      'miss',
+      'stored',
+      502,
+      200,
+    ])
+    const cut = [ask({ body: { seed: 9 } }), ask({ body: { seed: 9 } })]
+    await settled()
+    upstreams[2]?.answer('cut', { finishReason: 'length' })
+    expect(await Promise.all(cut.map(({ result }) => result))).toEqual(['miss', 'hit'])
+  })
+
+  test('refresh does not wait for a call under way', async () => {
+    const [one, two] = [ask(), ask({ mode: 'refresh' })]
+    await settled()
+    expect(upstreams).toHaveLength(2)
+    for (const upstream of upstreams) upstream.answer('x')
+    expect([await one.result, await two.result]).toEqual(['stored', 'stored'])
+  })
+
+  test('a stream that is none goes through untouched and is not kept', async () => {
+    const { client, result } = ask({ body: { stream: true } })
+    const sink = upstreams[0]?.sink
+    sink?.head(200, ['content-type', 'text/event-stream'])
+    sink?.write(Buffer.from('data: {"broken\n\n'))
+    expect(client.text).toBe('data: {"broken\n\n')
+    client.leave()
+    expect(await result).toBe('miss')
+  })
+})
