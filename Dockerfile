@@ -19,6 +19,7 @@ COPY --from=build /app/package.json /app/
 COPY --from=build /app/node_modules /app/node_modules
 COPY --from=build /app/dist /app/dist
 COPY bin /app/bin
+COPY data/models.yaml /app/data/models.yaml
 COPY migrations /app/migrations
 COPY templates /app/templates
 COPY embedded_nodes /app/embedded_nodes

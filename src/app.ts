@@ -4,6 +4,7 @@ import { createPlatform, openMetadata } from './app/platform.ts'
 import { SERVICES, type ServiceName } from './app/services.ts'
 import { systemClock, type Clock } from './base/clock.ts'
 import { errorText } from './base/errors.ts'
+import { sha256 } from './base/hash.ts'
 import { createIdSource, type IdSource } from './base/ids.ts'
 import { createLogger } from './base/log.ts'
 import { renderMetrics } from './base/metrics.ts'
@@ -15,14 +16,21 @@ import type { Config } from './config/load.ts'
 import { bindsLoopback, checkStart } from './config/start-matrix.ts'
 import { printableConfig } from './config/print.ts'
 import { readTls } from './config/tls.ts'
+import { mountGatewayConsole } from './console/gateway.ts'
 import { mountConsole } from './console/index.ts'
+import { probe } from './database/probe.ts'
+import { mountGatewayMetrics } from './gateway/observe/metrics-route.ts'
+import { Gateway } from './gateway/service.ts'
+import { raiseRevision } from './gateway/store/revisions.ts'
 import { replaceCertificate } from './http/certificate.ts'
+import { mountHealth } from './http/health.ts'
 import { createListener } from './http/listener.ts'
 import { measureRequests } from './http/metrics.ts'
 import { memoryMetrics } from './memory/metrics.ts'
 import { mountMemory, mountMetrics } from './memory/routes/index.ts'
 import { answerErrors, mountRest, platformRoutes } from './platform/routes/index.ts'
 import type { ScryptParameters } from './platform/passwords.ts'
+import type { UserWatch } from './platform/ports.ts'
 import type { Platform } from './platform/service.ts'
 
 const SHUTDOWN_MS = 15_000
@@ -42,19 +50,19 @@ interface AppOptions {
   services?: readonly ServiceName[]
   /** A test may make password hashes cheap. */
   scrypt?: ScryptParameters
+  /** The process's variables, for what the clouds' own programs read there. */
+  environment?: Readonly<Record<string, string | undefined>>
 }
 
 /**
  * Puts the server together: configuration, databases, services, listener.
  * @throws ConfigError when a store is unusable.
  */
-export async function createApp(
-  config: Config,
-  { clock = systemClock, services = SERVICES, scrypt }: AppOptions = {},
-): Promise<App> {
+export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {
+  const { clock = systemClock, services = SERVICES } = options
   const warnings = checkStart(config, services.includes('memory'))
-  const opened = await openServices(config, clock, services, scrypt)
-  const { log, ids, memory, platform } = opened
+  const opened = await openServices(config, { ...options, clock, services })
+  const { log, ids, memory, platform, gateway } = opened
   for (const warning of warnings) log.warn({}, warning)
   const { server } = config
   let tls = await readTls(config, clock.now())
@@ -65,7 +73,7 @@ export async function createApp(
     timeoutMs: server.timeout,
   }
   const allowedOrigins = server.allowed_origins
-  const listener = createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins, tls })
+  const listener = createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins, tls, front: gateway?.front })
   const multiTenant = server.mode === 'multi-tenant'
   const figures = [
     ...measureRequests(listener),
@@ -77,6 +85,7 @@ export async function createApp(
     mountMetrics(listener, () => renderMetrics(figures))
     mountConsole(listener, memory.service, clock, {
       ...access,
+      hasGateway: gateway !== undefined,
       configuration: printableConfig(config),
       get certificate() {
         return tls?.cert
@@ -89,17 +98,20 @@ export async function createApp(
     }
   } else {
     answerErrors(listener)
+    if (platform) mountHealth(listener, () => readinessOf(platform))
   }
-  if (platform) mountPlatform(listener, platform, config)
+  if (platform) mountPlatform(listener, platform, gateway, config)
+  if (gateway) mountGateway(listener, gateway, clock, memory !== undefined)
   return {
     listen: async () => {
+      await gateway?.start()
       const url = await bind(listener, config)
       memory?.service.start()
       log.info({ url, ...(config.apiKey !== undefined && { api_key_tag: keyTag(config.apiKey) }) }, 'listening')
       return url
     },
     close: async () => {
-      await within(SHUTDOWN_MS, listener.close())
+      await within(SHUTDOWN_MS, Promise.all([gateway?.stop(), listener.close()]))
       await opened.close()
     },
     reloadCertificate: async () => {
@@ -117,43 +129,74 @@ export async function createApp(
 interface Services {
   memory: Memory | undefined
   platform: Platform | undefined
+  gateway: Gateway | undefined
   ids: IdSource
   log: ReturnType<typeof createLogger>
   close(): Promise<void>
 }
 
 /** The services asked for, over their stores; those in one database share its connections. */
-async function openServices(
-  config: Config,
-  clock: Clock,
-  names: readonly ServiceName[],
-  scrypt: ScryptParameters | undefined,
-): Promise<Services> {
+async function openServices(config: Config, options: AppOptions & { clock: Clock }): Promise<Services> {
+  const { clock, services: names = SERVICES, scrypt, environment = {} } = options
   const memory = names.includes('memory') ? await createMemory(config, clock) : undefined
   const { log, ids } = memory ?? {
     log: createLogger(config.telemetry.log_level, config.telemetry.log_format),
     ids: createIdSource(clock),
   }
   let database = memory?.service.seams.metadata
-  const close = async (): Promise<void> => (memory ?? database)?.close()
+  let gateway: Gateway | undefined
+  const close = async (): Promise<void> => {
+    await gateway?.close()
+    await (memory ?? database)?.close()
+  }
   try {
-    if (!names.includes('platform')) return { memory, platform: undefined, ids, log, close }
+    const hasGateway = names.includes('gateway') // which stands on the platform
+    if (!names.includes('platform') && !hasGateway) return { memory, platform: undefined, gateway, ids, log, close }
     database ??= await openMetadata(config)
-    return { memory, platform: await createPlatform(config, database, { clock, ids, log, scrypt }), ids, log, close }
+    const userWatch: UserWatch = {
+      changing: raiseRevision,
+      changed: async (organizationId) => gateway?.management.states.reload(organizationId),
+    }
+    const platform = await createPlatform(config, database, { clock, ids, log, scrypt, userWatch })
+    if (hasGateway) gateway = new Gateway({ config, platform, clock, ids, log, environment })
+    return { memory, platform, gateway, ids, log, close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-function mountPlatform(listener: FastifyInstance, platform: Platform, { server, platform: settings }: Config): void {
+function mountPlatform(
+  listener: FastifyInstance,
+  platform: Platform,
+  gateway: Gateway | undefined,
+  { server, platform: settings }: Config,
+): void {
   const { base_url: baseUrl, session_ttl: sessionTtlMs } = settings
   const own = baseUrl === undefined ? [] : [new URL(baseUrl).origin]
-  mountRest(listener, platform, platformRoutes(platform, sessionTtlMs), {
+  mountRest(listener, platform, [...platformRoutes(platform, sessionTtlMs), ...(gateway?.routes ?? [])], {
     timeoutMs: server.timeout,
     allowedOrigins: [...server.allowed_origins, ...own],
     baseUrl,
+    isServiceToken: (token) => gateway?.management.states.findKey(sha256(token)) !== undefined,
   })
+}
+
+/** As memory tells it, where memory is not served. */
+async function readinessOf({ database }: Platform): Promise<{ ok: boolean; status: string; adapter: object }> {
+  const primary = await probe(database)
+  const ok = primary === 'ok'
+  return { ok, status: ok ? 'ready' : 'degraded', adapter: { primary } }
+}
+
+/** What of the gateway the framework serves: its scrape and its pages. */
+function mountGateway(listener: FastifyInstance, gateway: Gateway, clock: Clock, hasMemory: boolean): void {
+  mountGatewayMetrics(listener, {
+    metrics: gateway.metrics,
+    organizationOf: (tokenHash) => gateway.organizationOf(tokenHash),
+    operatorToken: gateway.operatorToken,
+  })
+  mountGatewayConsole(listener, clock, { hasMemory })
 }
 
 async function bind(listener: FastifyInstance, config: Config): Promise<string> {

@@ -9,12 +9,15 @@ import type { Config } from '../config/load.ts'
 import type { Database } from '../database/database.ts'
 import { openDatabase } from '../database/open.ts'
 import type { ScryptParameters } from '../platform/passwords.ts'
-import type { Logger, RepositoryLinks } from '../platform/ports.ts'
+import type { Logger, RepositoryLinks, UserWatch } from '../platform/ports.ts'
 import { readSchema, upgradeSchema } from '../platform/schema.ts'
 import { Platform } from '../platform/service.ts'
 import { addressOf } from './database.ts'
 
 interface Surroundings {
+  /** Who keeps users in mind, if anybody does. */
+  userWatch?: UserWatch
+
   clock: Clock
   ids: IdSource
   log: Logger

@@ -1,4 +1,12 @@
-import { METHODS, type IncomingMessage, type ServerOptions } from 'node:http'
+import {
+  createServer,
+  METHODS,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+} from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IdSource } from '../base/ids.ts'
 import { compressAnswers } from './compress.ts'
@@ -15,11 +23,20 @@ export interface ListenerOptions {
   allowedOrigins: readonly string[]
   /** PEM certificate chain and key: serves HTTPS. */
   tls?: { cert: string; key: string } | undefined
+  front?: Front | undefined
+}
+
+/** Who takes some requests before the framework sees them: where each microsecond of a request counts. */
+export interface Front {
+  handles(url: string): boolean
+  handle: RequestListener
 }
 
 /** Larger bodies are refused by whoever reads them. Contract: memory.md 2.3. */
 export const BODY_MAX_BYTES = 8 * 1024 * 1024
 const HEADERS_TIMEOUT_MS = 10_000
+/** Longer than proxies in front keep theirs. */
+const KEEP_ALIVE_MS = 72_000
 /** An identity proof may hold a whole system prompt. */
 const HEADERS_MAX_BYTES = 64 * 1024
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
@@ -52,8 +69,8 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     routerOptions: { maxParamLength: HEADERS_MAX_BYTES, ignoreTrailingSlash: false },
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, options),
     forceCloseConnections: 'idle',
-    ...serverOptions(options),
-    requestTimeout: options.timeoutMs + HEADERS_TIMEOUT_MS,
+    ...schemeOf(options),
+    serverFactory: (handler) => createHttpServer(options, handler),
     return503OnClosing: false,
     exposeHeadRoutes: true,
   })
@@ -82,14 +99,24 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   return app
 }
 
-function serverOptions({ tls }: ListenerOptions): { http: ServerOptions } | { https: ServerOptions } {
-  const limits = {
+/** For what the framework says of where it listens: the server itself is made below. */
+const schemeOf = ({ tls }: ListenerOptions): { http: ServerOptions } | { https: ServerOptions } =>
+  tls ? { https: tls } : { http: {} }
+
+function createHttpServer({ tls, timeoutMs, front }: ListenerOptions, handler: RequestListener): Server {
+  const limits: ServerOptions = {
     headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: timeoutMs + HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: HEADERS_MAX_BYTES,
     // Node's own refusal has no envelope; the guards look at Host where it matters.
     requireHostHeader: false,
   }
-  return tls ? { https: { ...limits, ...tls } } : { http: limits }
+  const listener: RequestListener = (request, response) => {
+    if (front?.handles(request.url ?? '/')) front.handle(request, response)
+    else handler(request, response)
+  }
+  return tls ? createSecureServer({ ...limits, ...tls }, listener) : createServer(limits, listener)
 }
 
 function requestId(request: IncomingMessage, ids: IdSource): string {

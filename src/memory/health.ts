@@ -1,8 +1,5 @@
-import { errorText } from '../base/errors.ts'
-import type { Database } from '../database/database.ts'
+import { probe } from '../database/probe.ts'
 import type { Seams } from './seams.ts'
-
-const PROBE_MS = 2000
 
 export interface Readiness {
   ok: boolean
@@ -27,21 +24,3 @@ export class Health {
     return { ok, status: ok ? 'ready' : 'degraded', adapter }
   }
 }
-
-async function probe(store: Pick<Database, 'ping'> | undefined): Promise<string> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${PROBE_MS} ms`)), PROBE_MS)
-  })
-  try {
-    await Promise.race([store?.ping(), late])
-    return 'ok'
-  } catch (error) {
-    return `down: ${withoutCredentials(errorText(error))}`
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** A driver may quote its URL. */
-const withoutCredentials = (text: string): string => text.replace(/:\/\/[^@\s/]*@/g, '://***@')

@@ -21,7 +21,7 @@ CREATE INDEX gateway_usage_by_user ON gateway_usage (organization_id, user_id, s
 CREATE INDEX gateway_usage_by_request ON gateway_usage (organization_id, request_id, started_at, id);
 
 -- Sums over a span (of a minute, an hour, a day) that begins at bucket. 0 and '' stand for none. times holds the histograms:
--- JSON, from a letter (duration, upstream, overhead, first token) and the number of a bucket to how many fell into it.
+-- JSON, from a letter (duration, upstream, overhead, first token) to its lowest bucket and how many fell into each from there.
 CREATE TABLE gateway_usage_aggregates (
   organization_id BIGINT NOT NULL,
   span BIGINT NOT NULL,

@@ -187,7 +187,7 @@ async function withSchema<T>(config: Config, work: (database: Database) => Promi
 }
 
 /** What the platform refuses leaves with the exit code of its HTTP status. */
-async function refused<T>(work: Promise<T>): Promise<T> {
+export async function refused<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {

@@ -1,6 +1,7 @@
 import { createApp, type App } from '../../app.ts'
-import { loadConfig } from '../../config/load.ts'
-import { defineCommand } from '../command.ts'
+import type { ServiceName } from '../../app/services.ts'
+import { loadConfig, type Config } from '../../config/load.ts'
+import { defineCommand, type Io } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
 import { letYoungGenerationGrow } from '../young-generation.ts'
 
@@ -14,19 +15,31 @@ export const serve = defineCommand({
     // A key named before the verb is the client's flag of the same name.
     const flags = { ...input, 'api-key': input['api-key'] ?? settings.apiKey }
     const config = loadConfig({ flags, env: io.env })
-    const app = await createApp(config, input.services && { services: input.services })
-    const url = await listenOrClose(app)
-    letYoungGenerationGrow()
-    io.stdout.write(
+    const { data_dir: dataDir } = config.storage
+    await serveUntilStopped(io, config, input.services, (url) =>
       input.services?.includes('memory') === false
-        ? `mem is serving ${input.services.join(', ')} on ${url}, data in ${config.storage.data_dir}\n`
-        : welcome(url, config.storage.data_dir, config.apiKey !== undefined),
+        ? `mem is serving ${input.services.join(', ')} on ${url}, data in ${dataDir}\n`
+        : welcome(url, dataDir, config.apiKey !== undefined),
     )
-    if (config.server.tls.enabled) process.on('SIGHUP', () => void app.reloadCertificate())
-    await stopSignal()
-    await app.close()
   },
 })
+
+/** Serves these services, all when none are named, and says so, until the program is told to stop. */
+export async function serveUntilStopped(
+  io: Io,
+  config: Config,
+  services: readonly ServiceName[] | undefined,
+  greeting: (url: string) => string,
+): Promise<void> {
+  const app = await createApp(config, { ...(services && { services }), environment: io.env })
+  const url = await listenOrClose(app)
+  const stopped = stopSignal() // who reads the greeting may stop it at once
+  letYoungGenerationGrow()
+  io.stdout.write(greeting(url))
+  if (config.server.tls.enabled) process.on('SIGHUP', () => void app.reloadCertificate())
+  await stopped
+  await app.close()
+}
 
 /** A server that cannot listen must not stay alive for its database connections. */
 async function listenOrClose(app: App): Promise<string> {

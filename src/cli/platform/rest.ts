@@ -20,7 +20,7 @@ export const RANGE_FLAGS = {
   'after-id': { value: 'id', help: 'Go on where an earlier answer ended' },
 } as const
 
-interface SessionInput {
+export interface SessionInput {
   'session-token': string | undefined
 }
 
@@ -60,7 +60,7 @@ export const rangeQuery = (input: { limit: number | undefined; 'after-id': strin
 })
 
 /** The saved token is for the server that made it, and no other sees it. */
-function tokenOf({ io, settings: { endpoint } }: Context, input: SessionInput): string {
+export function tokenOf({ io, settings: { endpoint } }: Context, input: SessionInput): string {
   const token = input['session-token'] ?? io.env['MEM_SESSION_TOKEN'] ?? ''
   if (token !== '') return token
   const saved = readSession(io)
@@ -105,6 +105,8 @@ const HINTS: Readonly<Record<string, string>> = {
   unauthorized: LOG_IN,
   forbidden: 'Ask an admin of the organization, or a manager of the project.',
   not_found: "Check the id or name: the noun's `list` shows what there is for you.",
+  secret_required: 'The address changes: give every secret again, so that none goes where it was not meant for.',
+  address_refused: "gateway.allowed_hosts in the server's mem.yaml names the private addresses that may be called.",
   not_initialized: "On the server's machine: mem platform init --organization <name> --email <you@example.org>",
   internal: "The server's log says more, under the request id that --verbose shows.",
 }

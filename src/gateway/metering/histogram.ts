@@ -54,27 +54,54 @@ export function addTimes(to: Times, from: Times): void {
   for (const name of TIME_NAMES) addHistogram(to[name], from[name])
 }
 
+/** In JSON, by the letter of the time: the lowest bucket, and how many fell into it and each one above. */
+type Encoded = Record<string, [lowest: number, ...counts: number[]]>
+
 export function encodeTimes(times: Times): string {
-  const counts: Record<string, number> = {}
-  for (const name of TIME_NAMES) for (const [bucket, count] of times[name]) counts[`${LETTERS[name]}${bucket}`] = count
-  return JSON.stringify(counts)
+  const encoded: Encoded = {}
+  for (const name of TIME_NAMES) {
+    const histogram = times[name]
+    if (histogram.size === 0) continue
+    const lowest = Math.min(...histogram.keys())
+    const length = Math.max(...histogram.keys()) - lowest + 1
+    encoded[LETTERS[name]] = [lowest, ...Array.from({ length }, (_, i) => histogram.get(lowest + i) ?? 0)]
+  }
+  return JSON.stringify(encoded)
 }
 
-/** Two of what `encodeTimes` made, added. */
+/** Two of what `encodeTimes` made, added. Lists of numbers: with a map of buckets it takes fifty times as long (0.8 ms). */
 export function mergeEncoded(before: string, more: string): string {
-  const counts: Record<string, number> = JSON.parse(before)
-  for (const [key, count] of Object.entries<number>(JSON.parse(more))) counts[key] = (counts[key] ?? 0) + count
-  return JSON.stringify(counts)
+  const encoded: Encoded = JSON.parse(before)
+  const added: Encoded = JSON.parse(more)
+  for (const letter of Object.keys(added)) {
+    const [a, b] = [encoded[letter], added[letter]]
+    if (b) encoded[letter] = a ? mergedCounts(a, b) : b
+  }
+  return JSON.stringify(encoded)
 }
+
+function mergedCounts(a: Encoded[string], b: Encoded[string]): Encoded[string] {
+  const lowest = Math.min(a[0], b[0])
+  const end = Math.max(a[0] + a.length, b[0] + b.length) - 1
+  const merged: Encoded[string] = [lowest]
+  for (let bucket = lowest; bucket < end; bucket++) merged.push(countAt(a, bucket) + countAt(b, bucket))
+  return merged
+}
+
+/** The first place holds the lowest bucket. */
+const countAt = (counts: Encoded[string], bucket: number): number =>
+  bucket < counts[0] ? 0 : (counts[bucket - counts[0] + 1] ?? 0)
 
 const NAMES = new Map<string, TimeName>(TIME_NAMES.map((name) => [LETTERS[name], name]))
 
 /** Adds what `encodeTimes` made. */
 export function addEncoded(to: Times, text: string): void {
-  for (const [key, count] of Object.entries<number>(JSON.parse(text))) {
-    const name = NAMES.get(key.charAt(0))
+  const encoded: Encoded = JSON.parse(text)
+  for (const [letter, [lowest, ...counts]] of Object.entries(encoded)) {
+    const name = NAMES.get(letter)
     if (name === undefined) continue
-    const bucket = Number(key.slice(1))
-    to[name].set(bucket, (to[name].get(bucket) ?? 0) + count)
+    for (const [i, count] of counts.entries()) {
+      if (count > 0) to[name].set(lowest + i, (to[name].get(lowest + i) ?? 0) + count)
+    }
   }
 }

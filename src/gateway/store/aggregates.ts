@@ -72,22 +72,37 @@ const SUMS = [...COUNTS, 'cost_nano', 'estimated_nano']
 const COLUMNS = [...KEY, ...SUMS, 'times']
 const TEXTS = new Set(['provider', 'model', 'surface', 'times'])
 
-const cell = (name: string, i: number): string => (TEXTS.has(name) ? `value ->> ${i}` : `CAST(value ->> ${i} AS BIGINT)`)
-const rowsIn = ({ dialect }: Queryable): string =>
-  dialect === 'sqlite' ? 'json_each($1)' : 'json_array_elements($1::json)'
+/** One statement for so many rows: on PostgreSQL each costs a way to the server and back. */
+const ROWS = 50
 
-const add = (db: Queryable): string => {
+/** `(…), (…)`: the columns of so many rows as parameters. */
+const tuples = (count: number, columns: readonly string[]): string =>
+  Array.from({ length: count }, (_, row) => {
+    const cells = columns.map((name, i) => {
+      const param = `$${row * columns.length + i + 1}`
+      return TEXTS.has(name) ? param : `CAST(${param} AS BIGINT)`
+    })
+    return `(${cells.join(', ')})`
+  }).join(', ')
+
+const add = (count: number): string => {
   const sums = SUMS.map((name) => `${name} = gateway_usage_aggregates.${name} + excluded.${name}`)
-  // In one order in every process: else two of them could wait for each other.
-  const order = KEY.map((_, i) => i + 1).join(', ')
-  return `INSERT INTO gateway_usage_aggregates (${COLUMNS.join(', ')})
-    SELECT ${COLUMNS.map(cell).join(', ')} FROM ${rowsIn(db)} WHERE true ORDER BY ${order}
+  return `INSERT INTO gateway_usage_aggregates (${COLUMNS.join(', ')}) VALUES ${tuples(count, COLUMNS)}
     ON CONFLICT (${KEY.join(', ')}) DO UPDATE SET ${sums.join(', ')}, times = excluded.times`
 }
 
-const findTimes = (db: Queryable): string => `
-  SELECT ${KEY.join(', ')}, times FROM gateway_usage_aggregates
-   WHERE (${KEY.join(', ')}) IN (SELECT ${KEY.map(cell).join(', ')} FROM ${rowsIn(db)})`
+const findTimes = (count: number): string => `
+  SELECT ${KEY.join(', ')}, times FROM gateway_usage_aggregates WHERE (${KEY.join(', ')}) IN (VALUES ${tuples(count, KEY)})`
+
+/** By how many rows they are for. */
+const ADD = new Map<number, string>()
+const FIND = new Map<number, string>()
+
+function statement(known: Map<number, string>, make: (count: number) => string, count: number): string {
+  const sql = known.get(count) ?? make(count)
+  known.set(count, sql)
+  return sql
+}
 
 /**
  * Adds rows of one span to what is there. By the primary key. The caller holds `lockTallies`: histograms are read, merged
@@ -100,31 +115,34 @@ export async function addAggregates(
   rows: readonly AggregateRow[],
   merge: (before: string, more: string) => string,
 ): Promise<void> {
-  const keys = rows.map((row) => [
-    row.organization_id,
-    span,
-    row.bucket,
-    row.user_id,
-    row.key_id,
-    row.credential_id,
-    row.provider,
-    row.model,
-    row.surface,
-  ])
-  const found = await tx.all<Record<string, string | number>>(findTimes(tx), [JSON.stringify(keys)])
-  const before = new Map(found.map(({ times, ...key }) => [KEY.map((name) => key[name]).join(' '), String(times)]))
-  const values = rows.map((row, i) => {
-    const key = keys[i] ?? []
-    const known = before.get(key.join(' '))
-    return [
-      ...key,
-      ...COUNTS.map((name) => row[name]),
-      String(row.cost_nano),
-      String(row.estimated_nano),
-      known === undefined ? row.times : merge(known, row.times),
-    ]
-  })
-  await tx.run(add(tx), [JSON.stringify(values)])
+  for (let first = 0; first < rows.length; first += ROWS) {
+    const some = rows.slice(first, first + ROWS)
+    const keys = some.map((row) => [
+      row.organization_id,
+      span,
+      row.bucket,
+      row.user_id,
+      row.key_id,
+      row.credential_id,
+      row.provider,
+      row.model,
+      row.surface,
+    ])
+    const found = await tx.all<Record<string, string | number>>(statement(FIND, findTimes, some.length), keys.flat())
+    const before = new Map(found.map(({ times, ...key }) => [KEY.map((name) => key[name]).join(' '), String(times)]))
+    const values = some.flatMap((row, i) => {
+      const key = keys[i] ?? []
+      const known = before.get(key.join(' '))
+      return [
+        ...key,
+        ...COUNTS.map((name) => row[name]),
+        String(row.cost_nano),
+        String(row.estimated_nano),
+        known === undefined ? row.times : merge(known, row.times),
+      ]
+    })
+    await tx.run(statement(ADD, add, some.length), values)
+  }
 }
 
 /** Which aggregates of an organization; `to` is not included. */

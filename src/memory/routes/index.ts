@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CodedError } from '../../base/errors.ts'
 import { secretEquals } from '../../base/hash.ts'
-import { version } from '../../base/version.ts'
+import { mountHealth } from '../../http/health.ts'
 import { isLoopbackHost, isTrustedOrigin } from '../../http/origin.ts'
 import { mountOtherMethods } from '../../http/other-methods.ts'
 import { MEMORY_ERRORS, MemoryError } from '../errors.ts'
@@ -50,7 +50,7 @@ export function mountMemory(app: FastifyInstance, service: MemoryService, settin
       handler: (request, reply) => serve(service, settings, route, request, reply),
     })
   }
-  mountHealth(app, service)
+  mountHealth(app, () => service.health.readiness())
   mountDocument(app, routes)
   refuseOtherMethods(app, [...routes.map((route) => ({ ...route, path: `/v1${route.path}` })), ...HEALTH, DOCUMENT])
 }
@@ -77,15 +77,6 @@ export function mountMetrics(app: FastifyInstance, render: () => Promise<string>
     reply.type('text/plain; version=0.0.4; charset=utf-8').send(await render()),
   )
   refuseOtherMethods(app, [{ method: 'GET', path: '/metrics' }])
-}
-
-/** memory.md 3.7. */
-function mountHealth(app: FastifyInstance, service: MemoryService): void {
-  app.get('/healthz', async () => ({ ok: true, status: 'live', version }))
-  app.get('/readyz', async (_request, reply) => {
-    const readiness = await service.health.readiness()
-    return reply.code(readiness.ok ? 200 : 503).send(readiness)
-  })
 }
 
 /** Every path answers 405 with `Allow` to the methods it does not have. */

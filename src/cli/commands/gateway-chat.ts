@@ -1,0 +1,146 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { errorText } from '../../base/errors.ts'
+import { path } from '../../client/transport.ts'
+import type { UsageRecord } from '../../gateway/model.ts'
+import { defineCommand, type Context, type Io } from '../command.ts'
+import { CliError, EXIT, usageError } from '../exit.ts'
+import { ACCESS_FLAGS, accessOf, type Access } from '../gateway/access.ts'
+import { openCompletion, readAnswer, readStream, type Ended } from '../gateway/completion.ts'
+import { readText } from '../input.ts'
+import { callRest, type List } from '../platform/rest.ts'
+import { untilStopped } from '../until-stopped.ts'
+
+/** As shells tell Ctrl-C. */
+const STOPPED = 130
+
+export const chat = defineCommand({
+  args: { prompt: { help: 'What to say; `-` reads standard input' } },
+  flags: {
+    model: { value: 'name', required: true, help: 'Model or group; `mem gateway models` lists them' },
+    system: { value: 'text', help: 'What the model is told first' },
+    image: { value: 'file', repeat: true, help: 'Picture to show it: PNG, JPEG, GIF, WebP, or an https address' },
+    json: { help: 'Make it answer in JSON' },
+    stream: { negatable: true, help: 'Print the answer as it comes (yes, in text output)' },
+    credential: { value: 'credential', help: 'Only through this one, by name or id' },
+    ...ACCESS_FLAGS,
+  },
+  notes: 'The answer goes to standard output; tokens and cost to standard error. Exit code 130 after Ctrl-C.',
+  examples: [
+    'gateway chat "Why is the sky blue?" --model gpt-5-mini',
+    'gateway chat - --model claude-opus-4-7 --system "Summarise in three lines." < report.txt',
+    'gateway chat "What is this?" --model fast --image photo.jpg --output json',
+  ],
+  async run(context, input) {
+    const { io, settings } = context
+    const prompt = input.prompt === '-' ? await readText(io, '-') : input.prompt
+    const streams = input.stream !== false && settings.output === 'text'
+    const body = {
+      model: input.model,
+      messages: [
+        ...(input.system === undefined ? [] : [{ role: 'system', content: input.system }]),
+        { role: 'user', content: contentOf(prompt, input.image) },
+      ],
+      ...(input.json && { response_format: { type: 'json_object' } }),
+      ...(streams && { stream: true, stream_options: { include_usage: true } }),
+    }
+    const access = await accessOf(context, input)
+    await untilStopped(async (signal) => {
+      const call = { token: access.token, credential: input.credential, body, signal }
+      try {
+        const response = await openCompletion(context, call)
+        const ended = streams ? await showStream(io, response) : await showAnswer(context, response)
+        await tellCost(context, access, response, ended)
+      } catch (error) {
+        throw signal.aborted ? new CliError(STOPPED, 'stopped') : error
+      }
+    })
+  },
+})
+
+function contentOf(prompt: string, images: readonly string[]): string | object[] {
+  if (images.length === 0) return prompt
+  return [
+    { type: 'text', text: prompt },
+    ...images.map((url) => ({ type: 'image_url', image_url: { url: imageUrl(url) } })),
+  ]
+}
+
+const PICTURES: readonly (readonly [type: string, start: string])[] = [
+  ['image/png', '89504e47'],
+  ['image/jpeg', 'ffd8ff'],
+  ['image/gif', '47494638'],
+  ['image/webp', '52494646'],
+]
+
+/** A file travels inside the request. @throws CliError when it cannot be read, or is no picture */
+function imageUrl(image: string): string {
+  if (/^https:\/\//i.test(image)) return image
+  const bytes = readPicture(image)
+  const start = bytes.toString('hex', 0, 4)
+  const [type] = PICTURES.find(([, mark]) => start.startsWith(mark)) ?? []
+  if (type === undefined) throw usageError(`${image} is no PNG, JPEG, GIF or WebP`)
+  return `data:${type};base64,${bytes.toString('base64')}`
+}
+
+function readPicture(file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new CliError(EXIT.failure, `cannot read ${file}: ${errorText(error)}`, 'Check the path.')
+  }
+}
+
+async function showStream(io: Io, response: Response): Promise<Ended> {
+  let last = '\n'
+  const write = (text: string): void => {
+    last = text
+    io.stdout.write(io.stdout.isTTY ? harmless(text) : text)
+  }
+  try {
+    return await readStream(response, write)
+  } finally {
+    if (!last.endsWith('\n')) io.stdout.write('\n')
+  }
+}
+
+async function showAnswer({ io, output }: Context, response: Response): Promise<Ended> {
+  const { whole, text, ...ended } = await readAnswer(response)
+  await output.text(whole, io.stdout.isTTY ? harmless(text) : text)
+  return ended
+}
+
+/** What a model says must not steer the terminal. */
+// oxlint-disable-next-line no-control-regex -- the characters that do
+const harmless = (text: string): string => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '')
+
+/** Tokens, cost and who answered, on standard error. */
+async function tellCost(context: Context, access: Access, { headers }: Response, ended: Ended): Promise<void> {
+  if (context.settings.quiet) return
+  const { usage, finishReason } = ended
+  const cost = headers.get('x-mem-cost') ?? (await recordedCost(context, access, headers.get('x-request-id')))
+  const facts = [
+    usage && `${usage.prompt_tokens} + ${usage.completion_tokens} tokens`,
+    cost === undefined ? undefined : `${cost} USD`,
+    ['x-mem-provider', 'x-mem-credential', 'x-mem-model'].flatMap((name) => headers.get(name) ?? []).join(' '),
+    finishReason === 'length' ? 'cut off at the output limit' : undefined,
+    headers.has('x-mem-dropped') ? `without ${headers.get('x-mem-dropped')}` : undefined,
+  ]
+  context.output.note(facts.filter((fact) => fact !== undefined && fact !== '').join('  '))
+}
+
+const LOOKS = 5
+const PAUSE_MS = 150
+
+/** Of a stream, whose head came before its cost was known: from its record, which is written a moment later. */
+async function recordedCost(context: Context, access: Access, requestId: string | null): Promise<string | undefined> {
+  if (!access.isSession || requestId === null) return undefined
+  const call = { method: 'GET', path: path`/rest/v1/llm-gateway/usage`, query: { request_id: requestId } }
+  for (let look = 0; look < LOOKS; look++) {
+    await sleep(PAUSE_MS)
+    const { usage } = await callRest<List<'usage', UsageRecord>>(context, { 'session-token': access.token }, call)
+    const [record] = usage
+    if (record) return record.cost_usd ?? undefined
+  }
+  return undefined
+}

@@ -1,0 +1,49 @@
+import { path } from '../../client/transport.ts'
+import { SURFACES } from '../../gateway/model.ts'
+import type { RouteExplanation } from '../../gateway/routing/router.ts'
+import { defineCommand } from '../command.ts'
+import { ACCESS_FLAGS, accessOf } from '../gateway/access.ts'
+import { given } from '../gateway/fields.ts'
+import { CREDENTIALS, KEYS, find, listAll } from '../gateway/find.ts'
+import type { Row } from '../output.ts'
+import { callRest } from '../platform/rest.ts'
+
+interface Model {
+  id: string
+  owned_by: string
+  created: number
+}
+
+export const models = defineCommand({
+  flags: {
+    explain: { value: 'name', help: 'Which credentials would serve this name, in order, and why not' },
+    surface: { value: 'surface', choices: SURFACES, help: 'With --explain: for such calls (chat)' },
+    key: { value: 'key', help: 'With --explain: for calls with this virtual key, by name or id' },
+    ...ACCESS_FLAGS,
+  },
+  notes: 'The names that you may call. --explain needs a session, and calls no provider.',
+  examples: ['gateway models', 'gateway models --explain claude-opus-4-7', 'gateway models --explain fast --key ci'],
+  async run(context, input) {
+    const { output } = context
+    if (input.explain === undefined) {
+      const { token } = await accessOf(context, input)
+      const call = { method: 'GET', path: path`/rest/v1/llm-gateway/v1/models` }
+      const answer = await callRest<{ data: Model[] }>(context, { 'session-token': token }, call)
+      return output.list(answer, answer.data, ({ id, owned_by }) => [id, owned_by])
+    }
+    const key = input.key === undefined ? undefined : await find(context, input, KEYS, input.key)
+    const body = given({ model: input.explain, surface: input.surface, key_id: key?.id })
+    const call = { method: 'POST', path: path`/rest/v1/llm-gateway/route`, body }
+    const explained = await callRest<RouteExplanation>(context, input, call)
+    const names = new Map((await listAll(context, input, CREDENTIALS)).map(({ id, name }) => [id, name]))
+    await output.list(explained, explained.candidates, (each): Row => [
+      names.get(each.credential_id) ?? each.credential_id,
+      each.model,
+      each.ring === 0 ? 'member' : `ring ${each.ring}`,
+      `priority ${each.priority}`,
+      `${Math.round(each.share * 1000) / 10} %`,
+      each.state,
+      each.skipped && `skipped: ${each.skipped}`,
+    ])
+  },
+})

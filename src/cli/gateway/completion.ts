@@ -1,0 +1,116 @@
+import * as z from 'zod'
+import { MemoryNetworkError } from '../../client/errors.ts'
+import { EventReader } from '../../gateway/relay/sse.ts'
+import { traced } from '../connect.ts'
+import type { Context } from '../command.ts'
+import { CliError, EXIT, exitOfStatus } from '../exit.ts'
+
+/** How a model's answer ended. */
+export interface Ended {
+  readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number } | undefined
+  readonly finishReason: string | undefined
+}
+
+const usage = z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).nullish()
+const failure = z.object({ error: z.object({ message: z.string(), code: z.string().nullish() }) })
+const said = z.object({ content: z.string().nullish() }).nullish()
+const answer = z.object({
+  choices: z.array(z.object({ message: said, delta: said, finish_reason: z.string().nullish() })).default([]),
+  usage,
+})
+
+/** Opens a completion. @throws CliError with what the gateway says */
+export async function openCompletion(
+  context: Context,
+  {
+    token,
+    credential,
+    body,
+    signal,
+  }: { token: string; credential: string | undefined; body: object; signal: AbortSignal },
+): Promise<Response> {
+  const { endpoint, verbose } = context.settings
+  const call = verbose ? traced(context) : fetch
+  const response = await call(`${endpoint.replace(/\/+$/, '')}/rest/v1/llm-gateway/v1/chat/completions`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      'User-Agent': 'mem-cli',
+      Authorization: `Bearer ${token}`,
+      ...(credential !== undefined && { 'x-mem-credential': credential }),
+    },
+    body: JSON.stringify(body),
+    redirect: 'manual',
+    signal,
+  }).catch((error: unknown) => {
+    throw signal.aborted ? error : new MemoryNetworkError(`cannot reach ${endpoint}`, error)
+  })
+  if (response.ok) return response
+  throw refusal(response.status, parse(await response.text()))
+}
+
+/** A whole answer: what it says, how it ended, and all of it. */
+export async function readAnswer(response: Response): Promise<Ended & { text: string; whole: object }> {
+  const whole = parse(await response.text())
+  const { data } = answer.safeParse(whole)
+  if (!data || typeof whole !== 'object' || whole === null)
+    throw new CliError(EXIT.server, 'the answer is no completion')
+  const [choice] = data.choices
+  return { text: choice?.message?.content ?? '', ...endedOf(data.usage, choice?.finish_reason), whole }
+}
+
+/** Hands on what a stream says, piece by piece. @throws CliError for an error in it, or when it breaks off */
+export async function readStream(response: Response, write: (text: string) => void): Promise<Ended> {
+  const reader = new EventReader()
+  let counted: z.infer<typeof usage>
+  let finish: string | null | undefined
+  let isWhole = false
+  for await (const chunk of response.body ?? []) {
+    for (const { data } of reader.read(Buffer.from(chunk))) {
+      if (data === '[DONE]') {
+        isWhole = true
+        continue
+      }
+      const value = parse(data)
+      if (failure.safeParse(value).success) throw refusal(EXIT_STATUS, value)
+      const { data: event } = answer.safeParse(value)
+      const [choice] = event?.choices ?? []
+      if (choice?.delta?.content) write(choice.delta.content)
+      finish = choice?.finish_reason ?? finish
+      counted = event?.usage ?? counted
+    }
+  }
+  if (!isWhole) throw new CliError(EXIT.server, 'the stream broke off')
+  return endedOf(counted, finish)
+}
+
+const endedOf = (counted: z.infer<typeof usage>, finish: string | null | undefined): Ended => ({
+  usage: counted ?? undefined,
+  finishReason: finish ?? undefined,
+})
+
+/** Of an error inside a stream. */
+const EXIT_STATUS = 502
+
+function refusal(status: number, value: unknown): CliError {
+  const { data } = failure.safeParse(value)
+  if (!data) return new CliError(exitOfStatus(status), `HTTP status ${status}`, 'Does this server have the gateway?')
+  const { message, code } = data.error
+  return new CliError(exitOfStatus(status), code ? `${message} (${code})` : message, HINTS[code ?? ''])
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  invalid_api_key: 'Log in: mem login --email <you@example.org>; or bring a virtual key: --key-file, MEM_GATEWAY_KEY.',
+  model_not_found: '`mem gateway models` lists the names; `mem gateway models --explain <name>` tells why.',
+  no_available_credential: '`mem gateway credentials list` shows what is wrong with them.',
+  upstream_credentials_rejected: 'Give the key anew: mem gateway credentials update <name> --api-key-file <file>',
+  not_initialized: "On the server's machine: mem platform init --organization <name> --email <you@example.org>",
+}

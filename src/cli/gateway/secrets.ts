@@ -1,0 +1,44 @@
+import { SECRETS } from '../../gateway/requests/config.ts'
+import type { Kind } from '../../gateway/model.ts'
+import type { Io } from '../command.ts'
+import { usageError } from '../exit.ts'
+import { readText } from '../input.ts'
+
+/** Secrets come from files, standard input and the environment: arguments are for everybody on the machine to read. */
+
+export const isSecret = (kind: Kind, name: string): boolean => SECRETS[kind]?.includes(name) ?? false
+
+/** The text of a file without its last line break; `-` is standard input. */
+export const readSecretFile = async (io: Io, file: string): Promise<string> =>
+  (await readText(io, file)).replace(/\r?\n$/, '')
+
+/** @throws CliError (usage) when the variable is not set */
+export function readSecretVariable({ env }: Io, name: string): string {
+  const value = env[name]
+  if (value) return value
+  throw usageError(`the variable ${name} is not set`, 'Set it in the environment of this command.')
+}
+
+/** The key of `--api-key-file` or `--api-key-env`; undefined without either. */
+export async function readApiKey(
+  io: Io,
+  { 'api-key-file': file, 'api-key-env': variable }: ApiKeyInput,
+): Promise<string | undefined> {
+  if (file !== undefined && variable !== undefined) throw usageError('give one of --api-key-file and --api-key-env')
+  if (file !== undefined) return readSecretFile(io, file)
+  return variable === undefined ? undefined : readSecretVariable(io, variable)
+}
+
+interface ApiKeyInput {
+  'api-key-file': string | undefined
+  'api-key-env': string | undefined
+}
+
+export const API_KEY_FLAGS = {
+  'api-key-file': { value: 'file', help: "File with the provider's key; `-` is standard input" },
+  'api-key-env': { value: 'variable', help: 'Environment variable with it' },
+} as const
+
+/** A value that `@file` reads from a file. */
+export const readValue = async (io: Io, text: string): Promise<string> =>
+  text.startsWith('@') ? readSecretFile(io, text.slice(1)) : text

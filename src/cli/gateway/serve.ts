@@ -1,0 +1,53 @@
+import { withPlatform } from '../../app/platform.ts'
+import { loadConfig, type Config } from '../../config/load.ts'
+import { organizationRequest } from '../../platform/model.ts'
+import { parseRequest } from '../../platform/routes/route.ts'
+import { canAsk, confirm, input as line } from '../ask.ts'
+import type { Io } from '../command.ts'
+import { refused } from '../commands/platform-store.ts'
+import { serveUntilStopped } from '../commands/serve.ts'
+import { readPassword } from '../platform/password.ts'
+
+/** Serves platform and gateway alone. @param flags by the names that the configuration knows */
+export async function serveGateway(io: Io, flags: Readonly<Record<string, unknown>>): Promise<void> {
+  const config = loadConfig({ flags, env: io.env })
+  await offerOrganization(io, config)
+  await serveUntilStopped(io, config, ['platform', 'gateway'], (url) => welcome(url, config.storage.data_dir))
+}
+
+const INIT = 'mem platform init --organization <name> --email <you@example.org>'
+
+/** Without an organization nobody can log in: a person is asked for it, a log says how to make it. */
+async function offerOrganization(io: Io, config: Config): Promise<void> {
+  const isEmpty = !(await withPlatform(config, { upgrade: config.platform.auto_migrate }, ({ organizations }) =>
+    organizations.isInitialized(),
+  ))
+  if (!isEmpty) return
+  if (!canAsk(io) || !(await confirm(io, 'There is no organization yet. Make the first one now?'))) {
+    io.stderr.write(`there is no organization yet, calls are answered 503: ${INIT}\n`)
+    return
+  }
+  const organization = await line(io, 'Name of the organization', '')
+  const email = await line(io, 'Your e-mail address', '')
+  const password = await readPassword(io, undefined, { isNew: true })
+  await refused(
+    withPlatform(config, { upgrade: true }, async ({ organizations }) =>
+      organizations.initialize(parseRequest(organizationRequest, { organization, email, password })),
+    ),
+  )
+  io.stderr.write(`Secrets will be sealed with ${config.platform.key_file}: keep a copy of it apart from backups.\n`)
+}
+
+const welcome = (
+  url: string,
+  dataDir: string,
+): string => `mem is serving the model gateway on ${url}, data in ${dataDir}
+
+Try, in another terminal:
+  mem login --email <you@example.org>
+  mem gateway credentials add
+  mem gateway chat 'Why is the sky blue?' --model <model>
+
+OpenAI clients take ${url}/rest/v1/llm-gateway/v1 as base URL, Anthropic clients ${url}/rest/v1/llm-gateway.
+Stop with Ctrl-C.
+`
