@@ -10,6 +10,8 @@ export interface ConsoleSettings {
   guardLoopback: boolean
   /** An action runs no longer (ms); streams are exempt. */
   timeoutMs: number
+  /** Whether the gateway has its pages beside these. */
+  hasGateway: boolean
   /** As `print-config` shows it, by section. */
   configuration: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** The certificate served, PEM. */

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { Eta } from 'eta'
 import { packageRoot } from '../base/package-root.ts'
 import { version } from '../base/version.ts'
+import type { MenuEntry } from './menu.ts'
 import { createFormat, escapeHtml, paths } from './format.ts'
 
 const eta = new Eta({
@@ -18,6 +19,7 @@ export interface Frame {
   csrf: string
   /** The entry of the menu that the page belongs to. */
   section: string
+  menu: readonly MenuEntry[]
   /** Signing out makes sense. */
   hasSession: boolean
   /** A note of what the last action did. */

@@ -36,17 +36,39 @@ export interface Desk {
   imprint(ws: string, content: string): Promise<string>
 }
 
+/** A server that pages come from. */
+interface Site {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** A browser at a site, and somebody before it. */
+export interface Visit<S extends Site> {
+  page: Page
+  site: S
+  /** Goes to a path below `/ui`. */
+  open(path: string): Promise<Response | null>
+  /** Begins anew in another kind of browser. */
+  begin(options: BrowserContextOptions): Promise<void>
+}
+
 /**
- * Runs the tests in Chromium against a server with a key; skipped with a message where there is none. Whatever the browser
- * complains about (a script that failed, something that the content security policy refused) fails the test.
+ * Runs the tests in Chromium against a server; skipped with a message where there is none. Whatever the browser complains
+ * about (a script that failed, something that the content security policy refused) fails the test.
+ * @param enter signs in
  */
-export function describeInBrowser(name: string, define: (at: () => Desk) => void): void {
+export function describeAtSite<S extends Site>(
+  name: string,
+  start: () => Promise<S>,
+  enter: (visit: Visit<S>) => Promise<void>,
+  define: (at: () => Visit<S>) => void,
+): void {
   if (CHROMIUM === undefined) console.warn(`no Chromium on this machine: ${name} is not tested`)
   describe.skipIf(CHROMIUM === undefined)(`${name} [chromium]`, () => {
-    let api: MemoryApi
+    let site: S
     let browser: Browser
     let context: BrowserContext
-    let desk: Desk | undefined
+    let visit: Visit<S> | undefined
     let complaints: string[]
 
     const begin = async (options: BrowserContextOptions): Promise<void> => {
@@ -60,23 +82,25 @@ export function describeInBrowser(name: string, define: (at: () => Desk) => void
         const isAnswer = message.text().startsWith('Failed to load resource')
         if (message.type() === 'error' && !isAnswer) complaints.push(message.text())
       })
-      desk = deskOf(api, page, async (other) => {
-        await context.close()
-        await begin(other)
-      })
-      await desk.open('/login')
-      await page.getByLabel('API key').fill(KEY)
-      await page.keyboard.press('Enter')
-      await page.waitForURL('**/ui/')
+      visit = {
+        page,
+        site,
+        open: (path) => page.goto(`${site.url}/ui${path}`),
+        begin: async (other) => {
+          await context.close()
+          await begin(other)
+        },
+      }
+      await enter(visit)
     }
 
     beforeAll(async () => {
-      api = await startMemoryApi({ dialect: 'sqlite', env: { MEM_API_KEY: KEY } })
+      site = await start()
       browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: ARGS })
     })
     afterAll(async () => {
       await browser.close()
-      await api.stop()
+      await site.stop()
     })
     beforeEach(() => begin({}))
     afterEach(async () => {
@@ -84,18 +108,30 @@ export function describeInBrowser(name: string, define: (at: () => Desk) => void
       expect(complaints).toEqual([])
     })
     define(() => {
-      if (!desk) throw new Error('the browser is not up yet')
-      return desk
+      if (!visit) throw new Error('the browser is not up yet')
+      return visit
     })
   })
 }
 
-function deskOf(api: MemoryApi, page: Page, begin: Desk['begin']): Desk {
+/** Runs the tests as `describeAtSite` against a memory server with a key. */
+export function describeInBrowser(name: string, define: (at: () => Desk) => void): void {
+  const start = (): Promise<MemoryApi> => startMemoryApi({ dialect: 'sqlite', env: { MEM_API_KEY: KEY } })
+  const enter = async ({ page, open }: Visit<MemoryApi>): Promise<void> => {
+    await open('/login')
+    await page.getByLabel('API key').fill(KEY)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/ui/')
+  }
+  describeAtSite(name, start, enter, (at) => define(() => deskOf(at())))
+}
+
+function deskOf({ page, site: api, open, begin }: Visit<MemoryApi>): Desk {
   const headers = { Authorization: `Bearer ${KEY}` }
   const call: Desk['call'] = async (method, path, body) => (await api.call(method, path, body, { headers })).body
   return {
     page,
-    open: (path) => page.goto(`${api.url}/ui${path}`),
+    open,
     begin,
     call,
     workspace: async () => (await call('POST', '/workspaces', { name: 'Lighthouse' })).id,

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidInput } from '../../memory/errors.ts'
 import { csrfToken } from '../csrf.ts'
 import { takeFlash } from '../flash.ts'
+import { memoryMenu } from '../menu.ts'
 import type { Console } from '../settings.ts'
 import { render, type Frame } from '../view.ts'
 
@@ -54,6 +55,7 @@ const frameOf = (
 ): Frame => ({
   title,
   section,
+  menu: memoryMenu(console.settings.hasGateway),
   csrf: csrfToken(console.sessions, request, reply),
   hasSession: console.sessions !== undefined,
   flash: takeFlash(request, reply),

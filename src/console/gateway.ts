@@ -1,0 +1,55 @@
+import type { FastifyInstance } from 'fastify'
+import type { Clock } from '../base/clock.ts'
+import { HEADERS } from './guard.ts'
+import { gatewayMenu } from './menu.ts'
+import { mountStatic } from './static.ts'
+import { render } from './view.ts'
+
+interface Shell {
+  title: string
+  lead: string
+}
+
+/** Pages without data of their own: scripts fill them over the routes of the gateway. Contract: gateway.md 13. */
+const SHELLS: Readonly<Record<string, Shell>> = {
+  credentials: { title: 'Credentials', lead: 'The ways to providers: addresses, keys, health.' },
+  models: { title: 'Models', lead: 'Aliases, their shares and fallbacks, and where a request would go now.' },
+  playground: { title: 'Playground', lead: 'Ask one model, or two side by side.' },
+  usage: { title: 'Usage', lead: 'Requests, tokens and cost, each counted once.' },
+  audit: { title: 'Audit', lead: 'Who changed what, in a chain of hashes.' },
+  keys: { title: 'Keys', lead: 'What programs and agents bring: limited, counted, ended when you say so.' },
+  settings: { title: 'Gateway settings', lead: 'For the whole organization.' },
+}
+
+interface GatewayConsoleSettings {
+  /** Whether the memory service has its pages beside these. */
+  hasMemory: boolean
+}
+
+/** Mounts the pages of the gateway under `/ui/gateway`. Whoever opens them signs in there, to the platform. */
+export function mountGatewayConsole(app: FastifyInstance, clock: Clock, { hasMemory }: GatewayConsoleSettings): void {
+  app.register(
+    async (ui) => {
+      ui.addHook('onRequest', async (_request, reply) => void reply.headers(HEADERS))
+      ui.get('/', async (_request, reply) => reply.redirect('/ui/gateway/credentials', 303))
+      for (const [section, { title, lead }] of Object.entries(SHELLS)) {
+        ui.get(`/${section}`, async (_request, reply) => {
+          const menu = gatewayMenu(hasMemory)
+          const frame = { title, section, menu, csrf: '', hasSession: false, now: clock.now() }
+          const head = '<link rel="stylesheet" href="/ui/static/gateway.css">'
+          return reply.type('text/html; charset=utf-8').send(render('./gateway', { lead, head }, frame))
+        })
+      }
+    },
+    { prefix: '/ui/gateway' },
+  )
+  if (hasMemory) return
+  app.register(
+    async (ui) => {
+      ui.addHook('onRequest', async (_request, reply) => void reply.headers(HEADERS))
+      mountStatic(ui)
+      ui.get('/', async (_request, reply) => reply.redirect('/ui/gateway/credentials', 303))
+    },
+    { prefix: '/ui' },
+  )
+}

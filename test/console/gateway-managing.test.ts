@@ -1,0 +1,235 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { PASSWORD } from '../platform/support.ts'
+import { CLAUDE, describeGatewayInBrowser, MEMBER, signIn } from './gateway-browser.ts'
+
+describeGatewayInBrowser('managing the gateway in a browser', (at) => {
+  test('gateway#111 a key is shown once, works, is limited, rotated, disabled, deleted', async () => {
+    const { page, open, site } = at()
+    await open('/gateway/keys')
+    await page.getByRole('button', { name: 'Add a key' }).click()
+    const form = page.getByRole('dialog', { name: 'Add a key' })
+    await form.getByLabel('Name', { exact: true }).fill('Nightly')
+    await form.getByLabel('Only these models').fill(`${CLAUDE}, local-*`)
+    await form.getByLabel('Budget, USD').fill('a lot')
+    await form.getByRole('button', { name: 'Add' }).click()
+    await form.getByRole('alert').getByText('decimal USD').waitFor()
+    expect(await form.locator(':focus').getAttribute('name')).toBe('limit_usd')
+    await form.getByLabel('Budget, USD').fill('250')
+    await form.getByLabel('Ends at').fill('2099-12-31T23:59')
+    await form.getByRole('button', { name: 'Add' }).click()
+    const shown = page.getByRole('dialog', { name: 'The key Nightly' })
+    const token = await shown.getByLabel('Token').inputValue()
+    expect(token).toMatch(/^mvk_[\w-]{43}$/)
+    await shown.getByRole('button', { name: 'I have it' }).click()
+    await expect.poll(() => page.content()).not.toContain(token)
+    expect(await site.chat(CLAUDE, token)).toBe(200)
+    expect(await site.chat('gemini-2.5-pro', token)).toBe(403)
+    const row = page.getByRole('row', { name: 'Nightly' })
+    await row.getByText('2099-12-31 23:59').waitFor()
+
+    await page.getByRole('button', { name: 'Edit Nightly' }).click()
+    const edit = page.getByRole('dialog', { name: 'Edit Nightly' })
+    expect(await edit.getByLabel('Only these models').inputValue()).toBe(`${CLAUDE}\nlocal-*`)
+    await edit.getByLabel('Requests a minute').fill('60')
+    await edit.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Nightly is saved.').waitFor()
+    const [kept] = (await site.manage('GET', 'keys')).keys
+    expect(kept).toMatchObject({
+      budget: { limit_usd: '250', window: 'month' },
+      limits: { requests_per_minute: 60 },
+      expires_at: '2099-12-31T23:59:00.000Z',
+    })
+
+    await page.getByRole('button', { name: 'Rotate Nightly' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+    const next = await shown.getByLabel('Token').inputValue()
+    await page.keyboard.press('Escape')
+    expect([await site.chat(CLAUDE, token), await site.chat(CLAUDE, next)]).toEqual([401, 200])
+    await page.getByRole('button', { name: 'Disable Nightly' }).click()
+    await row.getByText('disabled', { exact: true }).waitFor()
+    expect(await site.chat(CLAUDE, next)).toBe(401)
+    await page.getByRole('button', { name: 'Delete Nightly' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('Nightly is deleted.').waitFor()
+  })
+
+  test('gateway#111 usage counts each request, says what is unknown, tells one whole, and is exported', async () => {
+    const { page, open, site } = at()
+    site.claude.setScript({ usage: { input: 1000, output: 200 } })
+    site.local.setScript([{ marker: 'local-broken', status: 500 }])
+    expect(await site.chat(CLAUDE)).toBe(200)
+    expect(await site.chat('local-model')).toBe(200)
+    expect(await site.chat('local-broken')).toBe(502)
+    expect(await site.chat('nobody-has-it')).toBe(404)
+    await open('/gateway/usage')
+    const counted = page.getByRole('table', { name: 'By group' })
+    await expect
+      .poll(
+        async () => {
+          await page.getByRole('button', { name: 'Refresh' }).click()
+          return (await counted.getByRole('row', { name: /^local-broken/ }).allTextContents()).join('')
+        },
+        { timeout: 5000 },
+      )
+      .toMatch(/^local-broken110/)
+    expect(await counted.getByRole('row', { name: /^local-model/ }).textContent()).toMatch(/unknown$/)
+    expect(await counted.getByRole('row', { name: new RegExp(`^${CLAUDE}`) }).textContent()).toMatch(/\$\d/)
+    expect(await page.getByRole('img').evaluateAll((charts) => charts.map((each) => each.ariaLabel))).toEqual([
+      expect.stringMatching(/^Requests: \d+ in all/),
+      expect.stringMatching(/^Tokens out: /),
+      expect.stringMatching(/^Known cost, USD: /),
+    ])
+    await page.getByRole('combobox', { name: 'By' }).selectOption('credential')
+    await counted.getByRole('row', { name: /^Local/ }).waitFor()
+
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('error')
+    const list = page.getByRole('table', { name: 'Requests' })
+    await expect.poll(() => list.locator('tbody > tr').count()).toBe(1)
+    await list.getByRole('button').click()
+    const whole = page.getByRole('dialog', { name: 'local-broken' })
+    await whole
+      .getByRole('row', { name: /Local.*transient 500/ })
+      .first()
+      .waitFor()
+    await whole.getByRole('button', { name: 'Prompt and answer' }).click()
+    await whole.getByText('Nothing is kept of it').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('cached')
+    await page.getByText('No such request').waitFor()
+
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Export CSV' }).click(),
+    ])
+    expect(readFileSync(await download.path(), 'utf8')).toContain('local-broken')
+  })
+
+  test('gateway#111 the audit is filtered, paged, verified and exported', async () => {
+    const { page, open, site } = at()
+    const id = await site.credential('Local')
+    for (let i = 0; i < 27; i++) {
+      await site.manage('POST', `credentials/${id}/disable`)
+      await site.manage('POST', `credentials/${id}/enable`)
+    }
+    await open('/gateway/audit')
+    const rows = page.getByRole('table', { name: 'Audit' }).locator('tbody > tr')
+    await expect.poll(() => rows.count()).toBe(50)
+    const newest = await rows.first().textContent()
+    await page.getByRole('button', { name: 'Older' }).click()
+    await page.getByRole('button', { name: 'Newer' }).waitFor()
+    expect(await rows.first().textContent()).not.toBe(newest)
+    await page.getByRole('button', { name: 'Newer' }).click()
+    await expect.poll(() => rows.first().textContent()).toBe(newest)
+    await page.getByRole('combobox', { name: 'Action' }).selectOption('alias.create')
+    await page.getByRole('combobox', { name: 'Who' }).selectOption({ label: 'ada@example.org' })
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await expect.poll(() => rows.count()).toBe(1)
+    expect(await rows.textContent()).toContain('helper')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Export JSONL' }).click(),
+    ])
+    expect(
+      readFileSync(await download.path(), 'utf8')
+        .trim()
+        .split('\n'),
+    ).toHaveLength(1)
+    await page.getByLabel('From').fill('2099-01-01T00:00')
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await page.getByText('Nothing here').waitFor()
+    await page.getByRole('button', { name: 'Verify the chain' }).click()
+    await page.getByText('The chain is whole').waitFor()
+  })
+
+  test('gateway#111 settings are saved or refused in words; the metrics token is shown once', async () => {
+    const { page, open, site } = at()
+    await open('/gateway/settings')
+    await page.getByLabel('Budget of the organization, USD').fill('100')
+    await page.getByLabel('Blocked models').fill('evil-*')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('status').getByText('The settings are saved.').waitFor()
+    const budget = { limit_usd: '100', window: 'month', unknown_price: 'deny' }
+    expect(await site.manage('GET', 'settings')).toMatchObject({ budget, blocked_models: ['evil-*'] })
+    await page.getByLabel('Track what calls cost').uncheck()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('alert').getByText('while there is a budget').waitFor()
+    expect(await page.getByText('are saved').count()).toBe(0)
+    await page.getByLabel('Track what calls cost').check()
+    await page.getByLabel('Budget of the organization, USD').fill('')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('are saved').waitFor()
+    expect((await site.manage('GET', 'settings')).budget).toBe(null)
+    await page.getByLabel('Look up').fill('claude-opus-4-6')
+    await page
+      .getByText(/\d in, \d+ out/)
+      .first()
+      .waitFor()
+
+    await page.getByRole('button', { name: 'Make one' }).click()
+    const shown = page.getByRole('dialog', { name: 'The metrics token' })
+    expect(await shown.getByLabel('Token').inputValue()).toMatch(/^mmt_[\w-]{43}$/)
+    await shown.getByRole('button', { name: 'I have it' }).click()
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('The metrics token is revoked.').waitFor()
+  })
+
+  test('gateway#111 a session that ends in the middle asks for a sign-in, and the work goes on', async () => {
+    const { page, open, site } = at()
+    await open('/gateway/keys')
+    await page.getByRole('button', { name: 'Add a key' }).click()
+    const form = page.getByRole('dialog', { name: 'Add a key' })
+    await form.getByLabel('Name', { exact: true }).fill('Patient')
+    await page.context().clearCookies()
+    await form.getByRole('button', { name: 'Add' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
+    expect(await dialog.getByLabel('E-mail').inputValue()).toBe('ada@example.org')
+    await dialog.getByLabel('Password').fill(PASSWORD)
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'The key Patient' }).getByRole('button', { name: 'I have it' }).click()
+    const { keys } = await site.manage('GET', 'keys')
+    expect(keys.filter(({ name }: { name: string }) => name === 'Patient')).toHaveLength(1)
+
+    await page.getByRole('button', { name: 'Delete Patient' }).click()
+    await page.context().clearCookies()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByLabel('E-mail').fill(MEMBER)
+    await dialog.getByLabel('Password').fill(PASSWORD)
+    await page.keyboard.press('Enter')
+    // Another person does not end what this one began.
+    await page.locator('#who').getByText(MEMBER).waitFor()
+    expect((await site.manage('GET', 'keys')).keys).toHaveLength(keys.length)
+  })
+
+  test('gateway#111 a member sees what is shared, and only actions that are a member’s', async () => {
+    const { page, open, site } = at()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signIn(at(), MEMBER)
+    await page.getByRole('row', { name: 'Claude' }).first().waitFor()
+    expect(await page.getByRole('table').getByRole('button').count()).toBe(0)
+    expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Add a credential' }).click()
+    const form = page.getByRole('dialog', { name: 'Add a credential' })
+    await form.getByText('Private: only you see and use it.').waitFor()
+    await form.getByRole('combobox', { name: 'Provider' }).selectOption('openai-compatible')
+    await form.getByLabel('Name', { exact: true }).fill('Of Bob')
+    await form.getByLabel('Base URL').fill(`${site.local.url}/v1`)
+    await form.getByRole('button', { name: 'Add' }).click()
+    await page.getByRole('row', { name: /Of Bob.*private/ }).waitFor()
+    expect(await page.getByRole('table').getByRole('button').count()).toBe(4)
+    await open('/gateway/models')
+    await page.getByRole('row', { name: 'helper' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Edit helper' }).count()).toBe(0)
+    await open('/gateway/keys')
+    await page.getByText('Ask an admin for one.').waitFor()
+    await open('/gateway/audit')
+    await page.getByText('for admins of the organization').waitFor()
+    await open('/gateway/settings')
+    await page.getByText('Admins of the organization change these.').waitFor()
+    expect(await page.getByRole('button', { name: /Save|Make one/ }).count()).toBe(0)
+    expect(await page.getByLabel('Usage records').isDisabled()).toBe(true)
+    await open('/gateway/usage')
+    await page.getByText('No such request').waitFor()
+  })
+})
