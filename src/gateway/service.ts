@@ -160,7 +160,10 @@ export class Gateway {
         maxAttempts: gateway.max_attempts,
         maxRetryAfterMs: gateway.max_retry_after,
         maxActiveRequests: gateway.max_active_requests,
-        allowedOrigins: [...server.allowed_origins, ...(shown.base_url === undefined ? [] : [new URL(shown.base_url).origin])],
+        allowedOrigins: [
+          ...server.allowed_origins,
+          ...(shown.base_url === undefined ? [] : [new URL(shown.base_url).origin]),
+        ],
       },
       states,
       sessions,

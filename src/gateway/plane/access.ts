@@ -1,0 +1,146 @@
+import { hash } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { isTrustedOrigin } from '../../http/origin.ts'
+import { GatewayError } from '../errors.ts'
+import type { GatewayCaller } from '../state/organization-state.ts'
+import type { PlaneParts, SessionFinder } from './parts.ts'
+
+/** A session is asked for again after so long. */
+const SESSION_MS = 1000
+const SESSIONS = 10_000
+const BAD_TOKENS = 100
+const BAD_TOKENS_MS = 60_000
+const ADDRESSES = 10_000
+
+type Session = Awaited<ReturnType<SessionFinder['find']>>
+
+interface Sent {
+  readonly token: string
+  /** A browser may have added it by itself. */
+  readonly fromCookie: boolean
+}
+
+/** Who makes an inference call. Contract: gateway.md 3.1. */
+export class Access {
+  readonly #parts: PlaneParts
+  readonly #sessions = new Map<string, { readonly until: number; readonly found: Promise<Session> }>()
+  /** By address: tokens that were no good, in the minute that began then. */
+  readonly #bad = new Map<string, { count: number; readonly since: number }>()
+
+  constructor(parts: PlaneParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * At once for a virtual key; a session is looked up, and then known for a second.
+   * @throws GatewayError 401 `invalid_api_key`, 403 `origin_refused`, 429 `rate_limit_exceeded`, 503 `not_initialized`
+   */
+  find(request: IncomingMessage): GatewayCaller | Promise<GatewayCaller> {
+    const { token, fromCookie } = tokenOf(request.headers)
+    const known = this.#parts.states.findKey(hash('sha256', token, 'hex'))
+    if (!known) return this.#session(token, fromCookie, request)
+    const { state, key } = known
+    if (key.userId !== undefined && !state.users.has(key.userId)) throw this.#refusal(request)
+    return { state, userId: key.userId, key }
+  }
+
+  async #session(token: string, fromCookie: boolean, request: IncomingMessage): Promise<GatewayCaller> {
+    const session = await this.#lookUp(token, request)
+    const state = session && this.#parts.states.get(session.user.organization_id)
+    if (!session || !state?.users.has(session.user.id)) {
+      await this.#requireInitialized()
+      throw this.#refusal(request)
+    }
+    if (fromCookie) refuseForeign(request, this.#parts.settings.allowedOrigins)
+    return { state, userId: session.user.id, key: undefined }
+  }
+
+  #lookUp(token: string, request: IncomingMessage): Promise<Session> {
+    const now = this.#parts.monotonic()
+    const known = this.#sessions.get(token)
+    if (known && known.until > now) return known.found
+    const waitMs = this.#blockedMs(request)
+    if (waitMs > 0) {
+      const message = 'too many bad tokens came from this address; wait before the next'
+      throw new GatewayError('rate_limit_exceeded', message, { retryAfterMs: waitMs })
+    }
+    const found = this.#parts.sessions.find(token)
+    found.then(
+      (session) => session ?? this.#sessions.delete(token),
+      () => this.#sessions.delete(token),
+    )
+    makeRoom(this.#sessions, SESSIONS)
+    this.#sessions.set(token, { until: now + SESSION_MS, found })
+    return found
+  }
+
+  async #requireInitialized(): Promise<void> {
+    try {
+      await this.#parts.requireInitialized()
+    } catch (error) {
+      throw new GatewayError('not_initialized', error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  /** How long an address must wait; 0 = it need not. */
+  #blockedMs({ socket: { remoteAddress = '' } }: IncomingMessage): number {
+    const bad = this.#bad.get(remoteAddress)
+    return bad && bad.count >= BAD_TOKENS ? bad.since + BAD_TOKENS_MS - this.#parts.clock.now() : 0
+  }
+
+  /** Counts a token that is no good. */
+  #refusal({ socket: { remoteAddress = '' } }: IncomingMessage): GatewayError {
+    const now = this.#parts.clock.now()
+    const bad = this.#bad.get(remoteAddress)
+    if (bad && bad.since + BAD_TOKENS_MS > now) bad.count++
+    else {
+      this.#bad.delete(remoteAddress)
+      makeRoom(this.#bad, ADDRESSES)
+      this.#bad.set(remoteAddress, { count: 1, since: now })
+    }
+    return invalidKey()
+  }
+}
+
+/** Whatever is wrong with a token, this is all that is told. */
+const invalidKey = (): GatewayError =>
+  new GatewayError('invalid_api_key', 'a valid session token or virtual key is required')
+
+/** @throws GatewayError 401 when there is none, or two that differ. */
+function tokenOf(headers: IncomingHttpHeaders): Sent {
+  const own = headers['x-mem-api-key']
+  if (own !== undefined) return { token: String(own), fromCookie: false }
+  const { authorization, cookie } = headers
+  const bearer = authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
+  const apiKey = headers['x-api-key']
+  const azure = headers['api-key']
+  if (bearer !== undefined && apiKey === undefined && azure === undefined && cookie === undefined) {
+    return { token: bearer, fromCookie: false }
+  }
+  const sent = [bearer, apiKey, azure].flatMap((token) => (token === undefined ? [] : String(token)))
+  const cookies = (cookie ?? '').split(';').flatMap((pair) => /^\s*session=(.+?)\s*$/.exec(pair)?.[1] ?? [])
+  const [token, ...others] = new Set([...sent, ...cookies])
+  if (token === undefined || others.length > 0) throw invalidKey()
+  return { token, fromCookie: sent.length === 0 }
+}
+
+/** A page of another site must not act with the session that the browser adds by itself. @throws GatewayError 403 */
+function refuseForeign({ method, headers }: IncomingMessage, allowed: readonly string[]): void {
+  if (method === 'GET' || method === 'HEAD') return
+  const { origin, host = '', 'content-type': type = '' } = headers
+  if (!/^application\/json\s*(?:;|$)/i.test(type)) {
+    throw new GatewayError('origin_refused', 'with a session cookie, the body must be application/json')
+  }
+  if (origin === undefined || isTrustedOrigin(origin, host, allowed)) return
+  const message = `the origin ${origin} is neither this server's nor in server.allowed_origins`
+  throw new GatewayError('origin_refused', message)
+}
+
+/** Forgets the oldest entry of a map that is full. */
+function makeRoom(map: Map<string, unknown>, size: number): void {
+  if (map.size < size) return
+  for (const oldest of map.keys()) {
+    map.delete(oldest)
+    return
+  }
+}

@@ -1,0 +1,149 @@
+import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../errors.ts'
+import { roughInputTokens } from '../exchange/estimate.ts'
+import type { Selection } from '../routing/candidate.ts'
+import { Call } from './call.ts'
+import { CLOSED, internalError } from './faults.ts'
+import { Inference, judgeBody } from './judge.ts'
+import type { CacheResult, PlaneParts, RunResult } from './parts.ts'
+import { GoneError, readBody } from './read-body.ts'
+import { refuse, type Family } from './refusal.ts'
+import type { AnswerSink } from './sink.ts'
+import type { Visit } from './visit.ts'
+import type { Watch } from './watch.ts'
+import { wishOf } from './wish.ts'
+
+/** Below that no image or file can stand in a body that would make its bytes a bad measure. */
+const SMALL_BYTES = 4000
+const BYTES_PER_TOKEN = 4
+
+/** Names of pins may hold what headers carry only percent-encoded or as Latin-1. */
+const headerOf = (value: string | string[] | undefined): string | undefined =>
+  value === undefined || value === '' ? undefined : String(value)
+
+/**
+ * Takes an inference request through its checks, in the order of gateway.md 3.2, to its answer. Callbacks and not promises
+ * lead to the call: on the way of every request each promise is felt.
+ * @param done is called when it is over
+ */
+export function serveInference(
+  parts: PlaneParts,
+  watch: Watch,
+  visit: Visit,
+  { message, family, isOverloaded }: { message: IncomingMessage; family: Family; isOverloaded: boolean },
+  done: () => void,
+): void {
+  const run = async (body: Buffer): Promise<void> => {
+    try {
+      await answer(parts, watch, visit, body, family)
+    } catch (error) {
+      refuseVisit(parts, visit, error, family)
+    }
+    done()
+  }
+  const fail = (error: unknown): void => {
+    refuseVisit(parts, visit, error, family)
+    done()
+  }
+  try {
+    if (isOverloaded) throw new GatewayError('overloaded', 'too many calls are under way', { retryAfterMs: 1000 })
+    parts.metering.admit()
+  } catch (error) {
+    return fail(error)
+  }
+  const since = parts.monotonic()
+  readBody(message, mostBytes(parts, visit), (body) => {
+    if (body instanceof Error) return fail(body)
+    visit.bodyMs = parts.monotonic() - since
+    visit.bytesIn = body.length
+    void run(body)
+  })
+}
+
+/** What an organization takes at most. */
+export const mostBytes = ({ settings }: PlaneParts, { caller }: Visit): number =>
+  Math.min(caller.state.settings.max_request_bytes ?? settings.maxRequestBytes, settings.maxRequestBytes)
+
+/** @throws GatewayError what is wrong with the request, before any call is made */
+function answer(parts: PlaneParts, watch: Watch, visit: Visit, body: Buffer, family: Family): Promise<unknown> {
+  const { request, selection } = select(parts, visit, body, false)
+  const inputTokens = body.length < SMALL_BYTES ? Math.ceil(body.length / BYTES_PER_TOKEN) : roughInputTokens(request)
+  visit.hold = parts.limits.take(visit.caller, inputTokens)
+  if (visit.hold) visit.client.addHeaders(visit.hold.headers)
+  const clientLimitMs = limitOf(headerOf(visit.headers['x-stainless-timeout']))
+  const order = { visit, request, selection, family, inputTokens, clientLimitMs }
+  const run = (sink: AnswerSink): Promise<RunResult> => {
+    const call = new Call(parts, watch, order, sink)
+    visit.call = call
+    return call.run()
+  }
+  const wish = wishOf(visit.headers, selection.alias)
+  if (!wish) return run(visit.client)
+  const { caller, client: sink } = visit
+  visit.asksCache = true
+  return throughCache(visit, parts.cache.serve({ request, caller, pin: pinOf(visit), wish, sink, run }))
+}
+
+async function throughCache(visit: Visit, served: Promise<CacheResult>): Promise<void> {
+  const result = await served
+  if (result === 'hit') endHit(visit)
+  visit.tell(result)
+}
+
+const pinOf = (visit: Visit): string | undefined => headerOf(visit.headers['x-mem-credential'])
+
+/** @throws GatewayError 400, 403, 404 */
+export function select(
+  parts: PlaneParts,
+  visit: Visit,
+  body: Buffer,
+  countOnly: boolean,
+): { request: Inference; selection: Selection } {
+  const { caller, surface } = visit
+  const judged = judgeBody(surface, body, countOnly)
+  visit.model = judged.model
+  visit.stream = judged.stream
+  const { headers } = visit
+  const fallback = headers['x-mem-fallback'] !== 'off'
+  const selection = parts.router.select(caller, judged.model, surface, { pin: pinOf(visit), fallback })
+  visit.aliasId = selection.alias?.id
+  const request = new Inference(judged, {
+    surface,
+    strict: headers['x-mem-strict'] === '1',
+    organizationId: caller.state.id,
+    countOnly,
+    maxOutputTokens: smallest(caller.key?.maxOutputTokens, selection.alias?.max_output_tokens),
+  })
+  visit.request = request
+  return { request, selection }
+}
+
+/** Milliseconds of `x-stainless-timeout`, which is in seconds; what is none bounds nothing. */
+function limitOf(seconds: string | undefined): number {
+  const ms = Number(seconds ?? Number.NaN) * 1000
+  return ms > 0 ? ms : Infinity
+}
+
+const smallest = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || (b !== undefined && b < a) ? b : a
+
+/** An answer that cost nobody a call. */
+function endHit(visit: Visit): void {
+  const { client } = visit
+  const isOk = client.status === 200
+  const outcome = client.isGone ? 'client_closed' : isOk ? 'cached' : 'error'
+  visit.end({ outcome, status: client.isGone ? CLOSED : client.status, bytesOut: client.bytesOut })
+}
+
+function refuseVisit({ log }: PlaneParts, visit: Visit, error: unknown, family: Family): void {
+  const { client } = visit
+  if (error instanceof GoneError || client.isGone) {
+    return visit.end({ outcome: 'client_closed', status: CLOSED, bytesOut: client.bytesOut })
+  }
+  const known = error instanceof GatewayError ? error : undefined
+  if (!known) log.error({ err: error, request_id: family.requestId }, 'a call failed')
+  const told = known ?? internalError()
+  visit.end({ outcome: known ? 'rejected' : 'error', status: told.status, code: told.code, bytesOut: 0 })
+  if (!client.hasHead) refuse(client, told, family)
+  else client.end()
+}

@@ -1,0 +1,37 @@
+import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../errors.ts'
+
+/** The client went before its body was whole. */
+export class GoneError extends Error {
+  override readonly name = 'GoneError'
+}
+
+/**
+ * Reads the body of a request. One that says it is too large is refused unread, another as soon as it is.
+ * @param done gets the body, GatewayError 413 `request_too_large`, or GoneError; once
+ */
+export function readBody(request: IncomingMessage, maxBytes: number, done: (body: Buffer | Error) => void): void {
+  const tooLarge = (): GatewayError =>
+    new GatewayError('request_too_large', `the body is larger than ${maxBytes} bytes, the most that is taken`)
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return done(tooLarge())
+  let chunks: Buffer[] | undefined = []
+  let size = 0
+  const finish = (body: Buffer | Error): void => {
+    chunks = undefined
+    done(body)
+  }
+  const gone = (): void => {
+    if (chunks) finish(new GoneError())
+  }
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    chunks?.push(chunk)
+    if (chunks && size > maxBytes) finish(tooLarge())
+  })
+  request.on('end', () => {
+    const [first, ...others] = chunks ?? []
+    if (chunks) finish(first && others.length === 0 ? first : Buffer.concat(chunks))
+  })
+  request.on('error', gone)
+  request.on('close', gone)
+}

@@ -1,0 +1,180 @@
+import { uuidAt } from '../../base/ids.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { toTimestamp } from '../../base/clock.ts'
+import type { Content } from '../metering/metering.ts'
+import type { GatewayErrorCode } from '../errors.ts'
+import type { AnswerFacts, UpstreamFault } from '../exchange/exchange.ts'
+import type { AttemptRecord, Outcome, Surface, UsageRecord } from '../model.ts'
+import type { Candidate } from '../routing/candidate.ts'
+import type { GatewayCaller } from '../state/organization-state.ts'
+import type { Client } from './client.ts'
+import type { Inference } from './judge.ts'
+import type { CacheResult, FinishedAttempt, FinishedCall, LimitHold, PlaneParts } from './parts.ts'
+import type { Place } from './paths.ts'
+import { Tally, tokensOf } from './tally.ts'
+
+const CLIENT_CHARACTERS = 100
+
+/** How a request ended. */
+export interface VisitEnd {
+  readonly outcome: Outcome
+  readonly status: number
+  readonly code?: GatewayErrorCode | undefined
+  readonly bytesOut: number
+  readonly facts?: AnswerFacts | undefined
+  /** Whose attempt was the last. */
+  readonly candidate?: Candidate | undefined
+  readonly attempts?: readonly FinishedAttempt[]
+  readonly tally?: Tally
+  readonly upstreamMs?: number
+  /** Since the request came. */
+  readonly firstTokenMs?: number | undefined
+  readonly content?: Content | undefined
+}
+
+const NOTHING = new Tally()
+
+type VisitFacts = Pick<Visit, 'caller' | 'headers' | 'client' | 'startedAt'> & { readonly place: Place }
+
+/** An inference request of somebody known: what it takes and what its record tells. */
+export class Visit {
+  readonly caller: GatewayCaller
+  readonly surface: Surface
+  readonly headers: IncomingHttpHeaders
+  readonly client: Client
+  /** Monotonic, and of the clock. */
+  readonly startedAt: number
+  readonly #beganAt: number
+  readonly #parts: PlaneParts
+  /** As asked; empty until it is known. */
+  model = ''
+  stream = false
+  bytesIn = 0
+  /** Spent waiting for the body. */
+  bodyMs = 0
+  request: Inference | undefined
+  aliasId: number | undefined
+  hold: LimitHold | undefined
+  isOver = false
+  /** What the cache has done is known only after the record. */
+  asksCache = false
+  #finished: Omit<FinishedCall, 'cache'> | undefined
+  place = -1
+  /** What may be stopped, once it runs. */
+  call: { stop(fault: UpstreamFault): void } | undefined
+
+  constructor(parts: PlaneParts, facts: VisitFacts) {
+    this.#parts = parts
+    this.caller = facts.caller
+    this.surface = facts.place.kind === 'inference' ? facts.place.surface : 'messages'
+    this.headers = facts.headers
+    this.client = facts.client
+    this.startedAt = facts.startedAt
+    this.#beganAt = parts.clock.now()
+  }
+
+  /** Milliseconds of our own until now. */
+  overheadMs(upstreamMs: number): number {
+    return Math.max(0, this.#parts.monotonic() - this.startedAt - this.bodyMs - upstreamMs)
+  }
+
+  /** Leaves the record, before the last byte of the answer goes out. Once. */
+  end(end: VisitEnd): void {
+    if (this.isOver) return
+    this.isOver = true
+    const record = this.#record(end)
+    this.hold?.end(end.tally?.tokens ?? 0)
+    this.#parts.metering.record(record, end.content)
+    const { traceparent } = this.headers
+    this.#finished = {
+      record,
+      caller: this.caller,
+      request: this.request,
+      attempts: end.attempts ?? [],
+      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    }
+    if (!this.asksCache) this.tell(undefined)
+  }
+
+  /** Tells the observer, when all is known. Once. */
+  tell(cache: CacheResult | undefined): void {
+    const finished = this.#finished
+    this.#finished = undefined
+    if (finished) this.#parts.observer.finished({ ...finished, cache })
+  }
+
+  #record(end: VisitEnd): UsageRecord {
+    const { caller, headers } = this
+    const { attempts = [], tally = NOTHING, upstreamMs = 0, facts } = end
+    const { settings } = caller.state
+    const durationMs = this.#parts.monotonic() - this.startedAt
+    const cost =
+      end.outcome === 'cached' && settings.cost_tracking
+        ? { usd: '0', state: 'exact' as const }
+        : tally.cost(settings.cost_tracking)
+    const record: UsageRecord = {
+      id: uuidAt(this.#beganAt),
+      request_id: this.client.requestId,
+      organization_id: caller.state.id,
+      surface: this.surface,
+      stream: this.stream,
+      test: false,
+      model_requested: this.model,
+      outcome: end.outcome,
+      status: end.status,
+      attempts: attempts.map(attemptRecord),
+      ...tokensOf(tally.usage),
+      cost_usd: cost.usd,
+      cost_state: cost.state,
+      model_table_version: this.#parts.table().version,
+      started_at: timestampOf(this.#beganAt),
+      duration_ms: rounded(durationMs),
+      upstream_ms: rounded(upstreamMs),
+      overhead_ms: rounded(Math.max(0, durationMs - this.bodyMs - upstreamMs)),
+      bytes_in: this.bytesIn,
+      bytes_out: end.bytesOut,
+    }
+    // One by one: an object put together of many small ones costs more than the rest of the record.
+    if (caller.userId !== undefined) record.user_id = caller.userId
+    if (caller.key) record.key_id = caller.key.id
+    if (this.aliasId !== undefined) record.alias_id = this.aliasId
+    if (end.candidate) {
+      const { credential } = end.candidate.upstream
+      record.credential_id = credential.id
+      record.provider = credential.kind
+      record.model_used = end.candidate.model
+    }
+    if (facts?.responseModel !== undefined) record.response_model = facts.responseModel
+    if (facts?.finishReason !== undefined) record.finish_reason = facts.finishReason
+    if (end.code) record.error_code = end.code
+    if (end.firstTokenMs !== undefined) record.first_token_ms = rounded(end.firstTokenMs)
+    const agent = headers['user-agent']
+    if (agent !== undefined) record.client = agent.slice(0, CLIENT_CHARACTERS)
+    const retries = headers['x-stainless-retry-count']
+    if (typeof retries === 'string' && /^\d{1,4}$/.test(retries)) record.retry_count = Number(retries)
+    return record
+  }
+}
+
+function attemptRecord({ candidate, class: outcome, status, startedAt, durationMs }: FinishedAttempt): AttemptRecord {
+  const record: AttemptRecord = {
+    credential_id: candidate.upstream.credential.id,
+    model: candidate.model,
+    class: outcome,
+    started_at: timestampOf(startedAt),
+    duration_ms: rounded(durationMs),
+  }
+  if (status !== undefined) record.status = status
+  return record
+}
+
+let latest = { ms: 0, text: toTimestamp(0) }
+
+/** Many things happen in the same millisecond, and writing a time takes as long as reading a small body. */
+function timestampOf(ms: number): string {
+  if (latest.ms !== ms) latest = { ms, text: toTimestamp(ms) }
+  return latest.text
+}
+
+/** To the microsecond. */
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
