@@ -1,4 +1,4 @@
-import pino, { type Logger } from 'pino'
+import pino, { type LogFn, type Logger } from 'pino'
 import { redact } from './redact.ts'
 
 /** Paths that may hold secrets, whatever is logged. */
@@ -7,6 +7,7 @@ const SECRETS = ['authorization', 'api_key', 'apiKey', 'cookie', '*.authorizatio
 /** Lines are written many at a time: each by itself costs more than to answer a request. */
 const BUFFER_BYTES = 4096
 const BUFFER_MS = 100
+const WARN = 40
 
 /**
  * Logs to standard error, so that standard output stays for what a person or a program asked for. `text` is for people:
@@ -20,7 +21,14 @@ export function createLogger(level: string, format: 'json' | 'text'): Logger {
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: SECRETS, censor: '[REDACTED]' },
     formatters: { level: (label: string) => ({ level: label }) },
-    hooks: { streamWrite: redact },
+    hooks: {
+      streamWrite: redact,
+      /** What somebody should look at is there at once. */
+      logMethod(this: Logger, line: Parameters<LogFn>, write: LogFn, at: number): void {
+        write.apply(this, line)
+        if (at >= WARN) destination.flush()
+      },
+    },
   }
   if (format === 'json') return pino(options, destination)
   return pino(options, { write: (line: string) => void destination.write(toText(line)) })

@@ -36,6 +36,8 @@ export class CredentialTrial {
     requireSetting(open !== undefined, 'private_credentials')
     const result = await this.#run(open, request)
     const now = clock.now()
+    // Nothing was called: that says nothing of the credential.
+    const isUntried = result.error?.code === 'missing_required_parameter'
     await states.change(organizationId, async (tx) => {
       const row = await findKept(tx, actor, id)
       const lastError = result.error && {
@@ -46,7 +48,8 @@ export class CredentialTrial {
       }
       const facts = result.ok ? { rejectedUntil: null, lastError: null } : { ...(lastError && { lastError }) }
       // What was tried may have changed meanwhile: then it says nothing of what is there now.
-      if (row.version === open.version) await saveHealth(tx, organizationId, id, { ...facts, checkedAt: now })
+      if (row.version === open.version && !isUntried)
+        await saveHealth(tx, organizationId, id, { ...facts, checkedAt: now })
       await audit.append(tx, actor, 'credential.test', { type: 'credential', id, name }, { ok: [null, result.ok] })
     })
     if (result.ok) live.recover(id)

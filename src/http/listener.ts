@@ -6,7 +6,7 @@ import {
   type Server,
   type ServerOptions,
 } from 'node:http'
-import { createServer as createSecureServer } from 'node:https'
+import { createServer as createSecureServer, type ServerOptions as SecureOptions } from 'node:https'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IdSource } from '../base/ids.ts'
 import { compressAnswers } from './compress.ts'
@@ -100,7 +100,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
 }
 
 /** For what the framework says of where it listens: the server itself is made below. */
-const schemeOf = ({ tls }: ListenerOptions): { http: ServerOptions } | { https: ServerOptions } =>
+const schemeOf = ({ tls }: ListenerOptions): { http: ServerOptions } | { https: SecureOptions } =>
   tls ? { https: tls } : { http: {} }
 
 function createHttpServer({ tls, timeoutMs, front }: ListenerOptions, handler: RequestListener): Server {

@@ -23,6 +23,10 @@ export function editBody(
   { cap, addUsage, modelInBody = edits.modelInBody }: BodyEdits,
 ): { readonly body: Buffer; readonly dropped: readonly string[] } {
   const textOf = ({ start, end }: Member): string => body.toString('utf8', start, end)
+  const named = members.get('model')
+  const wantsMore = cap !== undefined || addUsage || !modelInBody || EDITED.has(credential.kind)
+  if (!wantsMore && named && !named.earlier && edits.drop.length === 0)
+    return { body: renamed(body, named, model), dropped: [] }
   const dropped = edits.drop.filter((name) => members.has(name) && textOf(members.get(name) ?? NOTHING) !== 'null')
   const removed = new Set<string>(edits.drop)
   if (!modelInBody) removed.add('model')
@@ -55,10 +59,10 @@ export function editBody(
   // Of a name given twice a provider may read either: both change.
   const all = [...members].flatMap(([name, member]) => repeats(member).map((each) => ({ name, member: each })))
   for (const { name, member } of all) {
-    const [renamed, text] = [names.get(name), texts.get(name)]
+    const [rename, text] = [names.get(name), texts.get(name)]
     if (removed.has(name)) continue
-    if (renamed !== undefined) {
-      changes.push({ start: member.at, end: member.end, text: `${JSON.stringify(renamed)}:${text ?? textOf(member)}` })
+    if (rename !== undefined) {
+      changes.push({ start: member.at, end: member.end, text: `${JSON.stringify(rename)}:${text ?? textOf(member)}` })
     } else if (text !== undefined && text !== textOf(member)) changes.push({ ...member, text })
   }
   if (all.some(({ name }) => removed.has(name))) {
@@ -72,6 +76,15 @@ export function editBody(
   changes.push(...(inner?.changes ?? []))
   if (changes.length === 0 && added.length === 0) return { body, dropped }
   return { body: splice(body, changes, added.join(',')), dropped: [...dropped, ...(inner?.dropped ?? [])] }
+}
+
+/** Kinds whose bodies may change beyond the model's name. */
+const EDITED: ReadonlySet<string> = new Set(['mistral', 'groq', 'vertex'])
+
+/** Most requests change no more than this. */
+function renamed(body: Buffer, named: Member, model: string): Buffer {
+  const text = JSON.stringify(model)
+  return body.toString('utf8', named.start, named.end) === text ? body : splice(body, [{ ...named, text }])
 }
 
 const NOTHING: Member = { at: 0, start: 0, end: 0 }
