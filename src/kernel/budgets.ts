@@ -1,0 +1,146 @@
+import { toTimestamp } from '../base/clock.ts'
+import { conflict, invalid } from './errors.ts'
+import type { BudgetPolicy, BudgetState, BudgetTopUp, Dimension, Reservation, Usage } from './model/budget.ts'
+
+/** What may be used, what is, and what is kept free for work under way. Contract: kernel-1.md 5. */
+
+/** What counts against each limit. */
+const SPENT: Record<Dimension, (usage: Usage) => number> = {
+  maxAttempts: ({ attempts = 0 }) => attempts,
+  maxTurns: ({ turns = 0 }) => turns,
+  maxInputTokens: ({ inputTokens = 0 }) => inputTokens,
+  maxOutputTokens: ({ outputTokens = 0 }) => outputTokens,
+  maxTotalTokens: ({ inputTokens = 0, outputTokens = 0 }) => inputTokens + outputTokens,
+  maxCostMicros: ({ costMicros = 0 }) => costMicros,
+  maxDurationMs: ({ durationMs = 0 }) => durationMs,
+  maxActions: ({ actions = 0 }) => actions,
+}
+
+const isDimension = (name: string): name is Dimension => Object.hasOwn(SPENT, name)
+const DIMENSIONS = Object.keys(SPENT).filter(isDimension)
+
+/** The dimensions that a budget bounds. */
+const boundedBy = (budget: BudgetPolicy): { dimension: Dimension; limit: number }[] =>
+  DIMENSIONS.flatMap((dimension) => {
+    const limit = budget[dimension]
+    return limit === undefined ? [] : [{ dimension, limit }]
+  })
+
+/** What both used. */
+export function addUsage(one: Usage, other: Usage): Usage {
+  const sum: Record<string, number> = { ...one }
+  for (const [name, value] of Object.entries(other)) sum[name] = (sum[name] ?? 0) + value
+  return sum
+}
+
+/** What has a budget: a run, a project, an objective. */
+export interface Account {
+  budget?: BudgetPolicy
+  usage: Usage
+  reservations: Readonly<Record<string, Reservation>>
+  /** What children were given. */
+  allocations: Readonly<Record<string, BudgetPolicy>>
+}
+
+/** Committed, reserved and given to children. */
+const taken = ({ usage, reservations, allocations }: Account, dimension: Dimension): number =>
+  Object.values(reservations).reduce(
+    (sum, { usage: reserved }) => sum + SPENT[dimension](reserved),
+    SPENT[dimension](usage),
+  ) + Object.values(allocations).reduce((sum, allocation) => sum + (allocation[dimension] ?? 0), 0)
+
+/** A dimension in which a budget does not reach. */
+export interface Shortage {
+  dimension: Dimension
+  required: number
+  remaining: number
+}
+
+/** Why this much more cannot be afforded; undefined when it can, also exactly at the limit. */
+export function shortageOf(account: Account, wanted: Usage): Shortage | undefined {
+  for (const { dimension, limit } of boundedBy(account.budget ?? {})) {
+    const required = SPENT[dimension](wanted)
+    const remaining = limit - taken(account, dimension)
+    if (required > remaining) return { dimension, required, remaining: Math.max(0, remaining) }
+  }
+  return undefined
+}
+
+/** With this kept free under the id of its turn or call; the same id again replaces what it had. */
+export const reserve = (
+  reservations: Readonly<Record<string, Reservation>>,
+  id: string,
+  usage: Usage,
+  now: number,
+): Record<string, Reservation> => ({ ...reservations, [id]: { id, usage, createdAt: toTimestamp(now) } })
+
+/** What was kept free under this id is free again, and what was really used is committed. */
+export function settle(account: Account, id: string, used: Usage): Pick<Account, 'usage' | 'reservations'> {
+  const { [id]: _settled, ...reservations } = account.reservations
+  return { usage: addUsage(account.usage, used), reservations }
+}
+
+const DEFAULT_WARNING_PERMILLE = 800
+
+/** How far a budget is used: a dimension at its limit exhausts it, one at the warning line warns. */
+export function budgetStateOf(account: Account): BudgetState | undefined {
+  const { budget } = account
+  if (!budget) return undefined
+  const { warningPermille = 0 } = budget
+  const permille = warningPermille > 0 ? warningPermille : DEFAULT_WARNING_PERMILLE
+  let state: BudgetState = 'active'
+  for (const { dimension, limit } of boundedBy(budget)) {
+    const used = taken(account, dimension)
+    if (used >= limit) return 'exhausted'
+    if (used * 1000 >= limit * permille) state = 'warning'
+  }
+  return state
+}
+
+/**
+ * What a child gets: what it asks for, and the remainder in dimensions it leaves open that its parent bounds.
+ * @throws invalid when the parent has a budget and the child asks for none; conflict when there is not room enough
+ */
+export function allocate(parent: Account, asked: BudgetPolicy | undefined): BudgetPolicy | undefined {
+  const bounded = boundedBy(parent.budget ?? {})
+  if (bounded.length === 0) return asked
+  if (!asked || boundedBy(asked).length === 0) throw invalid('budget is required: the parent has one')
+  const given: BudgetPolicy = { ...asked }
+  for (const { dimension, limit } of bounded) {
+    const remaining = limit - taken(parent, dimension)
+    const amount = given[dimension] ?? remaining
+    if (amount > remaining || amount < 1) throw noRoom(dimension, amount, remaining)
+    given[dimension] = amount
+  }
+  return given
+}
+
+const noRoom = (dimension: Dimension, amount: number, remaining: number): Error =>
+  conflict(`budget has no room: ${dimension} needs ${Math.max(1, amount)}, ${Math.max(0, remaining)} is left`)
+
+/**
+ * A budget raised by these amounts.
+ * @param parent where the budget was allocated from: its room for the amounts is checked
+ * @throws invalid for a dimension without a limit; conflict when the parent has no room
+ */
+export function topUp(budget: BudgetPolicy | undefined, added: BudgetTopUp, parent: Account | undefined): BudgetPolicy {
+  const raised: BudgetPolicy = { ...budget }
+  for (const { dimension, limit: amount } of boundedBy(added)) {
+    const limit = budget?.[dimension]
+    if (limit === undefined) throw invalid(`budgetTopUp.${dimension}: the budget does not bound it`)
+    const room = (parent?.budget?.[dimension] ?? Infinity) - (parent ? taken(parent, dimension) : 0)
+    if (amount > room) throw noRoom(dimension, amount, room)
+    raised[dimension] = limit + amount
+  }
+  return raised
+}
+
+/** @throws conflict when a new budget is below what is used and given to children already, naming the dimension */
+export function checkCovers(account: Account): void {
+  const isAllocated = Object.keys(account.allocations).length > 0
+  if (!account.budget && isAllocated) throw conflict('budget cannot be removed: parts of it are allocated')
+  for (const { dimension, limit } of boundedBy(account.budget ?? {})) {
+    const used = taken(account, dimension)
+    if (used > limit) throw conflict(`budget is below what is allocated: ${dimension} ${limit} of ${used}`)
+  }
+}

@@ -1,0 +1,42 @@
+import type { Queryable } from '../../database/database.ts'
+import type { Owner, Scope } from '../model/fields.ts'
+import type { Objective, ObjectiveStatus } from '../model/objective.ts'
+import { listRecords, type Family, type PageRequest, type RecordPage } from './records.ts'
+import { scopeKey } from './scope-key.ts'
+import { Conditions, ms } from './sql.ts'
+
+export const objectives: Family<Objective> = {
+  table: 'kernel_objectives',
+  noun: 'objective',
+  columns: ({ status, owner, priority, updatedAt }) => ({
+    status,
+    owner_type: owner.type,
+    owner_id: owner.id,
+    precedence: -priority,
+    recency: -ms(updatedAt),
+  }),
+}
+
+export interface ObjectiveFilter {
+  owner?: Owner
+  status?: readonly ObjectiveStatus[]
+}
+
+/** The highest priority first, then the last changed; kernel_objectives_in_order, _by_owner, _by_status. */
+export const listObjectives = (
+  db: Queryable,
+  scope: Scope,
+  { owner, status }: ObjectiveFilter,
+  page: PageRequest,
+): Promise<RecordPage<Objective>> =>
+  listRecords(
+    db,
+    objectives,
+    new Conditions()
+      .and('t.scope = ?', scopeKey(scope))
+      .equal('t.owner_type', owner?.type)
+      .equal('t.owner_id', owner?.id)
+      .among('t.status', status),
+    { columns: ['precedence', 'recency', 'id'] },
+    page,
+  )
