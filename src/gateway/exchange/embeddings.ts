@@ -82,6 +82,7 @@ export class Embeddings implements Exchange {
       usage: told === undefined ? undefined : { ...NO_USAGE, input: told },
       finishReason: undefined,
       responseModel: undefined,
+      responseId: undefined,
       textBytes: 0,
     }
     return { body: Buffer.from(JSON.stringify({ object: 'list', data, model: this.#model, usage })), facts }

@@ -69,6 +69,8 @@ export interface AnswerFacts {
   /** In the words of OpenAI, whatever the dialect: `stop length tool_calls content_filter`. */
   readonly finishReason: string | undefined
   readonly responseModel: string | undefined
+  /** The provider's id of the answer. */
+  readonly responseId: string | undefined
   /** UTF-8 bytes of text, reasoning and arguments said: for `estimateUsage` where no usage was reported. */
   readonly textBytes: number
 }

@@ -6,6 +6,7 @@ export class Facts implements AnswerFacts {
   usage: Usage | undefined
   finishReason: StopReason | undefined
   responseModel: string | undefined
+  responseId: string | undefined
   textBytes = 0
 
   add(event: ChatEvent): void {
@@ -13,6 +14,9 @@ export class Facts implements AnswerFacts {
       this.textBytes += Buffer.byteLength(event.text)
     } else if (event.kind === 'usage') this.usage = event.usage
     else if (event.kind === 'stop') this.finishReason = event.reason
-    else if (event.kind === 'start' && event.model !== undefined) this.responseModel = event.model
+    else if (event.kind === 'start') {
+      this.responseModel = event.model ?? this.responseModel
+      this.responseId = event.id ?? this.responseId
+    }
   }
 }

@@ -60,7 +60,11 @@ function parse(body: Buffer): Json | undefined {
 
 /** Undefined for what is no answer of the surface. Text is measured only where estimates need it. */
 function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefined {
-  const responseModel = typeof answer['model'] === 'string' ? answer['model'] : undefined
+  const { model, id } = answer
+  const told = {
+    responseModel: typeof model === 'string' ? model : undefined,
+    responseId: typeof id === 'string' ? id : undefined,
+  }
   switch (request.surface) {
     case 'chat': {
       const [choice]: unknown[] = Array.isArray(answer['choices']) ? answer['choices'] : []
@@ -69,7 +73,7 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
       const groq = answer['x_groq']
       const usage = openAiUsage(answer['usage']) ?? openAiUsage(isJson(groq) ? groq['usage'] : undefined)
       return {
-        responseModel,
+        ...told,
         usage,
         finishReason: typeof reason === 'string' ? openAiStop(reason) : undefined,
         textBytes: usage ? 0 : textBytes(message),
@@ -80,30 +84,36 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
       if (!Array.isArray(answer['content'])) return undefined
       const { stop_reason: reason, content } = answer
       return {
-        responseModel,
+        ...told,
         usage: anthropicUsage(answer['usage']),
         finishReason: typeof reason === 'string' ? anthropicStop(reason) : undefined,
         textBytes: textBytes(content),
       }
     }
     case 'responses': {
-      const told = readResponse(answer)
+      const response = readResponse(answer)
       return (
-        told && {
-          responseModel,
-          usage: told.usage,
-          finishReason: told.finishReason,
+        response && {
+          ...told,
+          usage: response.usage,
+          finishReason: response.finishReason,
           textBytes: textBytes(answer['output']),
         }
       )
     }
     case 'embeddings':
       if (!isVectors(answer)) return undefined
-      return { responseModel, usage: openAiUsage(answer['usage']), finishReason: undefined, textBytes: 0 }
+      return { ...told, usage: openAiUsage(answer['usage']), finishReason: undefined, textBytes: 0 }
   }
 }
 
-const NOTHING_SAID: AnswerFacts = { usage: undefined, finishReason: undefined, responseModel: undefined, textBytes: 0 }
+const NOTHING_SAID: AnswerFacts = {
+  usage: undefined,
+  finishReason: undefined,
+  responseModel: undefined,
+  responseId: undefined,
+  textBytes: 0,
+}
 
 const SAID: ReadonlySet<string> = new Set([
   'content',

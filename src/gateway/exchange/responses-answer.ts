@@ -5,6 +5,7 @@ import { present } from '../chat/parse.ts'
 const count = z.int().nonnegative().nullish().transform(present)
 
 const answer = z.object({
+  id: z.string().optional(),
   model: z.string().optional(),
   status: z.string().optional(),
   error: z.unknown().optional(),
@@ -23,6 +24,7 @@ const answer = z.object({
 
 /** What a response, whole or in the last event of a stream, tells of itself. */
 export interface ResponseFacts {
+  readonly id: string | undefined
   readonly model: string | undefined
   readonly usage: Usage | undefined
   readonly finishReason: StopReason | undefined
@@ -35,6 +37,7 @@ export function readResponse(json: unknown): ResponseFacts | undefined {
   if (!data || (data.status === undefined && data.output === undefined)) return undefined
   const { usage } = data
   return {
+    id: data.id,
     model: data.model,
     usage: usage && {
       input: usage.input_tokens ?? 0,

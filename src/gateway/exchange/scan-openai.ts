@@ -90,10 +90,11 @@ export class OpenAiScan implements Scan {
     const { data } = readFrame(raw)
     const chunk = parse(data)
     if (!chunk) return undefined // a comment, or nothing that a client could read either
-    const { error, choices, usage, x_groq: groq, model } = chunk
+    const { error, choices, usage, x_groq: groq, model, id } = chunk
     if (error !== undefined && error !== null) throw eventFault(data, this.#options.view, undefined, this.facts)
     this.#reach('started')
     if (typeof model === 'string' && model !== '') this.facts.responseModel = model
+    if (typeof id === 'string' && id !== '') this.facts.responseId = id
     const hasChoice = Array.isArray(choices) && choices.length > 0
     if (hasChoice) this.#head ??= chunk
     const told = openAiUsage(usage)

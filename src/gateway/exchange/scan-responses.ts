@@ -41,6 +41,7 @@ export class ResponsesScan implements Scan {
     }
     const told = readResponse(response)
     if (told?.model !== undefined) this.facts.responseModel = told.model
+    if (told?.id !== undefined) this.facts.responseId = told.id
     if (told?.usage) this.facts.usage = told.usage
     if (STOPS.has(type)) {
       this.facts.finishReason = told?.finishReason

@@ -69,9 +69,10 @@ function asked(
 }
 
 function answered({ facts, firstChunkMs, class: outcome }: FinishedAttempt): Span['attributes'] {
-  const { usage, finishReason, responseModel } = facts ?? {}
+  const { usage, finishReason, responseModel, responseId } = facts ?? {}
   return {
     'gen_ai.response.model': responseModel,
+    'gen_ai.response.id': responseId,
     'gen_ai.response.finish_reasons': finishReason === undefined ? undefined : [finishReason],
     'gen_ai.response.time_to_first_chunk': firstChunkMs === undefined ? undefined : firstChunkMs / 1000,
     'gen_ai.usage.input_tokens': usage?.input,

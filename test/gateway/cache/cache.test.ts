@@ -74,6 +74,7 @@ class Upstream {
       usage: { input: 3, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 4, reasoning: 0 },
       finishReason: surface === 'embeddings' ? undefined : finishReason,
       responseModel: 'm',
+      responseId: undefined,
       textBytes: text.length,
     }
     const head = { id: 'x', created: 1, model: 'm' }

@@ -18,6 +18,7 @@ test('gateway#49 whole answers are the same bytes, and tell what they cost', () 
     usage: { input: 9, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 4, reasoning: 1 },
     finishReason: 'stop',
     responseModel: 'gpt-x',
+    responseId: 'c',
     textBytes: 0,
   })
   const message = spaced({
