@@ -20,7 +20,7 @@ import { mountGatewayConsole } from './console/gateway.ts'
 import { mountConsole } from './console/index.ts'
 import { probe } from './database/probe.ts'
 import { mountGatewayMetrics } from './gateway/observe/metrics-route.ts'
-import { Gateway } from './gateway/service.ts'
+import type { Gateway } from './gateway/service.ts'
 import { raiseRevision } from './gateway/store/revisions.ts'
 import { replaceCertificate } from './http/certificate.ts'
 import { mountHealth } from './http/health.ts'
@@ -158,7 +158,10 @@ async function openServices(config: Config, options: AppOptions & { clock: Clock
       changed: async (organizationId) => gateway?.management.states.reload(organizationId),
     }
     const platform = await createPlatform(config, database, { clock, ids, log, scrypt, userWatch })
-    if (hasGateway) gateway = new Gateway({ config, platform, clock, ids, log, environment })
+    if (hasGateway) {
+      const { Gateway } = await import('./gateway/service.ts')
+      gateway = new Gateway({ config, platform, clock, ids, log, environment })
+    }
     return { memory, platform, gateway, ids, log, close }
   } catch (error) {
     await close()

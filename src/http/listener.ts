@@ -1,16 +1,10 @@
-import {
-  createServer,
-  METHODS,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-} from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import { createServer as createSecureServer, type ServerOptions as SecureOptions } from 'node:https'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IdSource } from '../base/ids.ts'
 import { compressAnswers } from './compress.ts'
 import { isListed } from './origin.ts'
+import { answerOtherMethods } from './other-methods.ts'
 import { traceRequests } from './trace.ts'
 import { answerUnreadable } from './unreadable.ts'
 
@@ -74,8 +68,6 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     return503OnClosing: false,
     exposeHeadRoutes: true,
   })
-  // Only a method that the router knows can be answered by 405.
-  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   app.decorateRequest('startedAt', 0)
   app.addHook('onRequest', async (request, reply) => {
     request.startedAt = performance.now()
@@ -90,6 +82,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
       if (request.method === 'OPTIONS') await reply.code(204).send()
     }
   })
+  answerOtherMethods(app)
   traceRequests(app)
   compressAnswers(app)
   // A connection that is busy now would stay open for its client's next request, and keep the process.

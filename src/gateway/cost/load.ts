@@ -19,15 +19,15 @@ const priceFileSchema = z.object({ models: z.array(overridingRow) })
  */
 export function loadModelTable({ prices, priceFile }: { prices: readonly object[]; priceFile?: string | undefined }) {
   const { version, models } = readShipped()
-  const shipped = new ModelTable(version, [models])
+  const shipped = new ModelTable(version, () => [models()])
   const given = priceFile === undefined ? [] : read('gateway.price_file', priceFile, priceFileSchema).models
   const filed = given.map((row) => over(shipped, row))
-  const inFile = new ModelTable(version, [filed, models])
+  const inFile = new ModelTable(version, () => [filed, models()])
   const named = checked('gateway.prices', 'gateway.prices', z.array(overridingRow), prices).map((row) =>
     over(inFile, row),
   )
   if (filed.length + named.length === 0) return shipped
-  return new ModelTable(`${version}+${digest([filed, named])}`, [named, filed, models])
+  return new ModelTable(`${version}+${digest([filed, named])}`, () => [named, filed, models()])
 }
 
 type Given = z.output<typeof overridingRow>
@@ -49,16 +49,18 @@ const digest = (layers: readonly (readonly ModelRow[])[]): string =>
     .digest('hex')
     .slice(0, 8)
 
-/** It is YAML with a line of JSON for each row: parsed as YAML it would take 160 ms of every start. */
-function readShipped(): z.output<typeof modelTableSchema> {
-  const rows: unknown[] = []
-  const head: Record<string, string> = {}
-  for (const line of readFileSync(SHIPPED, 'utf8').split('\n')) {
-    if (line.startsWith('  - ')) rows.push(JSON.parse(line.slice(4)))
-    const [, name, value] = /^(\w+): (.+)$/.exec(line) ?? []
-    if (name !== undefined && value !== undefined) head[name] = value
+/** It is YAML with a line of JSON for each row: parsed as YAML it would take 160 ms. Its rows are read when they are needed. */
+function readShipped(): { version: string; models: () => readonly ModelRow[] } {
+  const text = readFileSync(SHIPPED, 'utf8')
+  const head = (name: string): string | undefined => new RegExp(`^${name}: (.+)$`, 'm').exec(text)?.[1]
+  const version = head('version')
+  if (version === undefined) throw new Error(`${SHIPPED} tells no version`)
+  let rows: readonly ModelRow[] | undefined
+  const readRows = (): readonly ModelRow[] => {
+    const models = text.split('\n').flatMap((line) => (line.startsWith('  - ') ? [JSON.parse(line.slice(4))] : []))
+    return modelTableSchema.parse({ schema: Number(head('schema')), version, models }).models
   }
-  return modelTableSchema.parse({ schema: Number(head['schema']), version: head['version'], models: rows })
+  return { version, models: () => (rows ??= readRows()) }
 }
 
 function read<T>(key: string, file: string, schema: z.ZodType<T>): T {

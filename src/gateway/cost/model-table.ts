@@ -56,18 +56,13 @@ interface ProviderRows {
 /** Rows by provider and model. */
 export class ModelTable {
   readonly version: string
-  readonly #providers = new Map<string, ProviderRows>()
+  readonly #layers: () => readonly (readonly ModelRow[])[]
+  #read: Map<string, ProviderRows> | undefined
 
-  /** @param layers those before win over those after. */
-  constructor(version: string, layers: readonly (readonly ModelRow[])[]) {
+  /** @param layers those before win over those after; read when a row is first asked for. */
+  constructor(version: string, layers: () => readonly (readonly ModelRow[])[]) {
     this.version = version
-    for (const found of layers.flat()) {
-      const { exact, patterns } = this.#rowsOf(found.provider)
-      if (found.model.endsWith('*')) {
-        if (!patterns.some(({ model }) => model === found.model)) patterns.push(found)
-      } else if (!exact.has(found.model)) exact.set(found.model, found)
-    }
-    for (const { patterns } of this.#providers.values()) patterns.sort((a, b) => b.model.length - a.model.length)
+    this.#layers = layers
   }
 
   /** The row of the first name that has one of its own, else of the first that a pattern matches, the longest first. */
@@ -95,13 +90,24 @@ export class ModelTable {
     return [...this.#providers.values()].flatMap(({ exact, patterns }) => [...exact.values(), ...patterns])
   }
 
-  #rowsOf(provider: string): ProviderRows {
-    const known = this.#providers.get(provider)
-    if (known) return known
-    const made: ProviderRows = { exact: new Map(), patterns: [] }
-    this.#providers.set(provider, made)
-    return made
+  get #providers(): Map<string, ProviderRows> {
+    return (this.#read ??= byProvider(this.#layers().flat()))
   }
+}
+
+const emptyRows = (): ProviderRows => ({ exact: new Map(), patterns: [] })
+
+function byProvider(rows: readonly ModelRow[]): Map<string, ProviderRows> {
+  const providers = new Map<string, ProviderRows>()
+  for (const found of rows) {
+    const { exact, patterns } = providers.get(found.provider) ?? emptyRows()
+    providers.set(found.provider, { exact, patterns })
+    if (found.model.endsWith('*')) {
+      if (!patterns.some(({ model }) => model === found.model)) patterns.push(found)
+    } else if (!exact.has(found.model)) exact.set(found.model, found)
+  }
+  for (const { patterns } of providers.values()) patterns.sort((a, b) => b.model.length - a.model.length)
+  return providers
 }
 
 const matches = (pattern: ModelRow, model: string): boolean => model.startsWith(pattern.model.slice(0, -1))

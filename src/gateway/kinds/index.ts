@@ -36,10 +36,10 @@ export interface UpstreamParts {
 export function createUpstreams(parts: UpstreamParts): (credential: OpenCredential) => Upstream {
   const { network, environment, tokenAddress = TOKEN_URI } = parts
   const renewal: RenewalParts = { clock: parts.clock, random: parts.random, log: parts.log }
-  const aws = new AwsRoles({ ...renewal, dispatcher: network.fixed, environment })
+  const aws = new AwsRoles({ ...renewal, dispatcher: () => network.fixed(), environment })
   const google = new GoogleTokens({
     ...renewal,
-    dispatcher: network.fixed,
+    dispatcher: () => network.fixed(),
     tokenAddress,
     metadataHost: environment['GCE_METADATA_HOST'] ?? 'metadata.google.internal',
   })

@@ -1,7 +1,9 @@
 import { lookup } from 'node:dns/promises'
+import { createRequire } from 'node:module'
 import { isIP, type LookupFunction } from 'node:net'
 import { createSecureContext, rootCertificates } from 'node:tls'
-import { Agent, buildConnector, Pool, type Dispatcher } from 'undici'
+import type { Agent, buildConnector, Dispatcher } from 'undici'
+import type * as Undici from 'undici'
 import { errorText } from '../../base/errors.ts'
 import { allowedHosts, isMetadata, isPublic, plainHost, portOf, type AllowedHosts } from './addresses.ts'
 import { AddressRefusedError } from './upstream.ts'
@@ -25,7 +27,7 @@ export interface Network {
   /** For calls to an address that a user wrote. It waits for answers without limit: who calls sets the limits. */
   dispatcher(connectMs?: number): Dispatcher
   /** For the fixed calls of signing only: metadata services may be reached. */
-  readonly fixed: Dispatcher
+  fixed(): Dispatcher
   /** Whether `gateway.allowed_hosts` names the host of this URL. */
   isAllowed(url: string): boolean
   /** Ends all connections. */
@@ -39,6 +41,17 @@ const FIXED_CONNECT_MS = 2000
 
 const systemResolve: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address)
 
+/** Loaded with the first provider: it takes 30 ms, for which a server that calls none has no use. */
+const undici = (): typeof Undici => createRequire(import.meta.url)('undici')
+
+/** Made once: reading some 140 roots at each connection would take longer than its handshake. */
+const trustOf = (ca: string | undefined) => ({
+  secureContext: createSecureContext(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
+  rejectUnauthorized: true,
+  autoSelectFamily: true,
+})
+type Trust = ReturnType<typeof trustOf>
+
 export function createNetwork({
   allowedHosts: entries,
   ca,
@@ -46,13 +59,15 @@ export function createNetwork({
   resolve = systemResolve,
 }: NetworkParts): Network {
   const allowed = allowedHosts(entries)
-  // Made once: reading some 140 roots at each connection would take longer than its handshake.
-  const secureContext = createSecureContext(ca === undefined ? {} : { ca: [...rootCertificates, ca] })
-  const trust = { secureContext, rejectUnauthorized: true, autoSelectFamily: true }
   const agents = new Map<number, Agent>()
+  let trust: Trust | undefined
+  let fixed: Agent | undefined
 
-  const createAgent = (timeout: number): Agent =>
-    new Agent({
+  const createAgent = (timeout: number): Agent => {
+    const { Agent, Pool, buildConnector } = undici()
+    trust ??= trustOf(ca)
+    const options = { ...trust, timeout }
+    return new Agent({
       factory: (origin) =>
         new Pool(origin, {
           pipelining: 1,
@@ -60,10 +75,12 @@ export function createNetwork({
           keepAliveMaxTimeout: KEEP_ALIVE_MOST_MS,
           headersTimeout: 0,
           bodyTimeout: 0,
-          connect: guarded(new URL(origin), allowed, resolve, { ...trust, timeout }),
+          connect: guarded(targetOf(new URL(origin)), allowed, resolve, (lookUp) =>
+            buildConnector({ ...options, lookup: lookUp }),
+          ),
         }),
     })
-  const fixed = new Agent({ connect: { ...trust, timeout: FIXED_CONNECT_MS } })
+  }
   return {
     dispatcher: (asked = connectMs) => {
       const timeout = rounded(asked)
@@ -71,13 +88,16 @@ export function createNetwork({
       agents.set(timeout, agent)
       return agent
     },
-    fixed,
+    fixed: () => {
+      trust ??= trustOf(ca)
+      return (fixed ??= new (undici().Agent)({ connect: { ...trust, timeout: FIXED_CONNECT_MS } }))
+    },
     isAllowed: (url) => {
       const { host, port } = targetOf(new URL(url))
       return allowed.admits(host, port)
     },
     close: async () => {
-      await Promise.all([fixed, ...agents.values()].map((agent) => agent.destroy()))
+      await Promise.all([...agents.values(), ...(fixed ? [fixed] : [])].map((agent) => agent.destroy()))
     },
   }
 }
@@ -116,15 +136,14 @@ async function addressesOf(target: Target, allowed: AllowedHosts, resolve: Resol
 
 /** Connects to one origin: what its name resolves to is checked, and nothing else is connected to. */
 function guarded(
-  origin: URL,
+  target: Target,
   allowed: AllowedHosts,
   resolve: Resolve,
-  options: buildConnector.BuildOptions,
+  connector: (lookUp: LookupFunction) => buildConnector.connector,
 ): buildConnector.connector {
-  const target = targetOf(origin)
   const addresses = (): Promise<readonly string[]> => addressesOf(target, allowed, resolve)
   const lookUp: LookupFunction = (_host, { all }, callback) => void tell(addresses, all === true, callback)
-  const connect = buildConnector({ ...options, lookup: lookUp })
+  const connect = connector(lookUp)
   // An address in figures is never looked up.
   if (isIP(target.host) !== 0) return (to, callback) => void checkFirst(addresses, connect, to, callback)
   return connect

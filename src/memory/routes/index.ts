@@ -81,8 +81,8 @@ export function mountMetrics(app: FastifyInstance, render: () => Promise<string>
 
 /** Every path answers 405 with `Allow` to the methods it does not have. */
 export function refuseOtherMethods(app: FastifyInstance, routes: readonly Pick<Route, 'method' | 'path'>[]): void {
-  mountOtherMethods(app, routes, (request, allow) => {
-    refuseOddParams(request)
+  mountOtherMethods(app, routes, (request, allow, params) => {
+    if (params.some(isOdd)) return unknownPath(request)
     return new MemoryError('method_not_allowed', `${request.method} is not a method of this path: use ${allow}`)
   })
 }
@@ -138,9 +138,11 @@ const isFrameworkRefusal = (error: Error & { code?: unknown; statusCode?: unknow
 
 /** A path with a part left empty is none of ours, and U+0000 is in no id: PostgreSQL cannot even look for it. */
 function refuseOddParams(request: FastifyRequest): void {
-  const parts: unknown[] = Object.values(request.params ?? {})
-  if (parts.some((part) => part === '' || String(part).includes('\0'))) throw unknownPath(request)
+  const params: unknown[] = Object.values(request.params ?? {})
+  if (params.some(isOdd)) throw unknownPath(request)
 }
+
+const isOdd = (param: unknown): boolean => param === '' || String(param).includes('\0')
 
 const unknownPath = (request: FastifyRequest): MemoryError =>
   new MemoryError('not_found', `${pathOf(request)} is not a path of this server`, {

@@ -164,7 +164,7 @@ export interface MeteringApi extends GatewayApi {
   readonly metering: GatewayMetering
 }
 
-export const TABLE = new ModelTable('2026-11-01', [
+export const TABLE = new ModelTable('2026-11-01', () => [
   [
     {
       provider: 'openai',

@@ -1,9 +1,10 @@
-import Fastify from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { expect, test } from 'vitest'
 import { sha256 } from '../../../src/base/hash.ts'
 import { mountGatewayMetrics } from '../../../src/gateway/observe/metrics-route.ts'
 import { createGatewayMetrics } from '../../../src/gateway/observe/metrics.ts'
 import type { OrganizationState } from '../../../src/gateway/state/organization-state.ts'
+import { answerOtherMethods } from '../../../src/http/other-methods.ts'
 import { modelTable, openCredential, organizationState, usageRecord } from './samples.ts'
 
 const STATES = new Map<number, OrganizationState>([
@@ -13,6 +14,12 @@ const STATES = new Map<number, OrganizationState>([
     organizationState(2, { credentials: [openCredential(9, 'ollama', { modelMapping: new Map([['fast', 'qwen']]) })] }),
   ],
 ])
+
+function createApp(): FastifyInstance {
+  const app = Fastify()
+  answerOtherMethods(app)
+  return app
+}
 
 const create = (stateOf = (id: number) => STATES.get(id)) =>
   createGatewayMetrics({
@@ -153,7 +160,7 @@ test('gateway#102 a metrics token shows its organization, the operator sees all,
   const metrics = create()
   metrics.finished(usageRecord())
   metrics.finished(usageRecord({ organization_id: 2 }))
-  const app = Fastify()
+  const app = createApp()
   const own = `mmt_${'a'.repeat(43)}`
   mountGatewayMetrics(app, {
     metrics,
@@ -188,7 +195,7 @@ test('gateway#102 a metrics token shows its organization, the operator sees all,
 test('OpenMetrics: families without the suffix, an end', async () => {
   const metrics = create()
   metrics.finished(usageRecord())
-  const app = Fastify()
+  const app = createApp()
   mountGatewayMetrics(app, { metrics, organizationOf: () => undefined, operatorToken: 'operator' })
   const headers = {
     authorization: 'Bearer operator',

@@ -54,7 +54,7 @@ export const organizationState = (id: number, fields: Partial<OrganizationState>
 })
 
 export const modelTable = (...names: [provider: string, model: string][]): ModelTable =>
-  new ModelTable('2026-11-01', [
+  new ModelTable('2026-11-01', () => [
     names.map(([provider, model]) => ({ provider, model, sampling: true, reasoning: 'none' })),
   ])
 

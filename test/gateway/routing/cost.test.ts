@@ -73,7 +73,7 @@ test('the exact name wins, then the longest pattern, then the earlier layer', ()
     { provider: 'a', model: 'x-1', max_output: 4 },
     { provider: 'b', model: '*', max_output: 5 },
   ])
-  const table = new ModelTable('v', [own, shipped])
+  const table = new ModelTable('v', () => [own, shipped])
   const found = ['x-1', 'x-2', 'xy', 'y'].map((model) => table.find('a', model)?.max_output)
   expect(found).toEqual([1, 3, 2, undefined])
   expect(table.find('b', 'anything')?.max_output).toBe(5)

@@ -7,7 +7,7 @@ import { Renewals, type Lease, type RenewalParts, type Renewed } from './renewed
 import { AwsClock, AwsSigner, type AwsKeys } from './sigv4.ts'
 
 export interface AwsRoleParts extends RenewalParts {
-  readonly dispatcher: Dispatcher
+  readonly dispatcher: () => Dispatcher
   /** The variables of the process that AWS's own programs read: `AWS_WEB_IDENTITY_TOKEN_FILE` and so on. */
   readonly environment: Readonly<Record<string, string | undefined>>
 }
@@ -122,7 +122,7 @@ export class AwsRoles {
   }
 
   #call(url: string, call: FixedCall): Promise<FixedAnswer> {
-    return fixedCall(this.#parts.dispatcher, url, call)
+    return fixedCall(this.#parts.dispatcher(), url, call)
   }
 }
 

@@ -1,4 +1,4 @@
-import { request, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { UpstreamAuthError } from '../upstream.ts'
 
 const PATIENCE_MS = 5000
@@ -19,13 +19,15 @@ export interface FixedAnswer {
 /** One of the calls by which credentials are had: to an address that no user wrote, small, soon over. */
 export async function fixedCall(dispatcher: Dispatcher, url: string, call: FixedCall = {}): Promise<FixedAnswer> {
   const signal = AbortSignal.timeout(PATIENCE_MS)
-  const { statusCode: status, headers, body } = await request(url, { ...call, dispatcher, signal })
+  const { origin, pathname, search } = new URL(url)
+  const target = { origin, path: pathname + search, method: call.method ?? 'GET' }
+  const { statusCode: status, headers, body } = await dispatcher.request({ ...call, ...target, signal })
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of body) {
     if (!Buffer.isBuffer(chunk)) continue
     size += chunk.length
-    if (size > MAX_BYTES) throw new Error(`${new URL(url).host} answers more than ${MAX_BYTES} bytes`)
+    if (size > MAX_BYTES) throw new Error(`${origin} answers more than ${MAX_BYTES} bytes`)
     chunks.push(chunk)
   }
   return { status, headers, text: Buffer.concat(chunks).toString() }

@@ -1,4 +1,3 @@
-import { importPKCS8, SignJWT } from 'jose'
 import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import { sha256 } from '../../../base/hash.ts'
@@ -23,7 +22,7 @@ const granted = z.looseObject({ access_token: z.string(), expires_in: z.number()
 const denied = z.looseObject({ error: z.string(), error_description: z.string().optional() })
 
 export interface GoogleParts extends RenewalParts {
-  readonly dispatcher: Dispatcher
+  readonly dispatcher: () => Dispatcher
   /** Where {@link TOKEN_URI} is: a test has its own. */
   readonly tokenAddress: string
   /** `host[:port]` of the metadata server. */
@@ -54,7 +53,7 @@ export class GoogleTokens {
     const { clock, dispatcher, tokenAddress } = this.#parts
     const now = clock.now()
     const assertion = await signAssertion(account, Math.floor(now / 1000))
-    const { status, text } = await fixedCall(dispatcher, tokenAddress, {
+    const { status, text } = await fixedCall(dispatcher(), tokenAddress, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }).toString(),
@@ -66,7 +65,7 @@ export class GoogleTokens {
     const { clock, dispatcher, metadataHost } = this.#parts
     const now = clock.now()
     const url = `http://${metadataHost}/computeMetadata/v1/instance/service-accounts/default/token`
-    const { status, text } = await fixedCall(dispatcher, url, { headers: { 'metadata-flavor': 'Google' } }).catch(
+    const { status, text } = await fixedCall(dispatcher(), url, { headers: { 'metadata-flavor': 'Google' } }).catch(
       (error: unknown) => {
         throw new UpstreamAuthError('this machine has no role: its metadata server does not answer', { cause: error })
       },
@@ -85,6 +84,7 @@ function readAccount(json: string): KeyFile {
 }
 
 async function signAssertion({ client_email, private_key, private_key_id }: KeyFile, now: number): Promise<string> {
+  const { importPKCS8, SignJWT } = await import('jose') // 20 ms, which only few need
   const key = await importPKCS8(private_key, 'RS256').catch((error: unknown) => {
     throw new UpstreamAuthError('the private_key of the service account cannot be read', { cause: error })
   })
