@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { resolveStores, type Stores } from './dsn.ts'
 import { ConfigError } from './errors.ts'
 import { findFile, isMap, readConfigFile } from './file.ts'
+import { resolveKernel, type KernelConfig } from './kernel.ts'
 import { readKeyFile } from './key-file.ts'
 import { parseValues } from './parse.ts'
 import { readS3, requireS3, type S3Config } from './s3.ts'
@@ -25,10 +26,11 @@ type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : 
 
 /** All that mem.yaml, the environment and the flags say: `config.server.addr`, ... Frozen; durations in ms. */
 export type Config = Frozen<
-  Omit<Values, 'embedding' | 'platform'> & {
+  Omit<Values, 'embedding' | 'platform' | 'kernel'> & {
     /** `api_key` and `base_url` are the server model's; `providers` are those of workspaces' own models. */
     embedding: Values['embedding'] & { providers: Providers }
     platform: Values['platform'] & { key_file: string }
+    kernel: KernelConfig
     /** The key callers must bring, from `server.api_key` or the key file; undefined when there is none. */
     apiKey: string | undefined
     stores: Stores
@@ -63,6 +65,7 @@ export function loadConfig({ flags = {}, env, cwd = process.cwd() }: Sources): C
     ...values,
     embedding: withProviders(values.embedding, env),
     platform: withKeyFile(values, cwd),
+    kernel: resolveKernel(values, { flags, env, cwd, file }),
     apiKey: chooseKey(values.server),
     stores,
     s3,
@@ -73,11 +76,19 @@ export function loadConfig({ flags = {}, env, cwd = process.cwd() }: Sources): C
 /** The file's values with the given ones over them, the last winning; what is no section stays, to be refused. */
 function overlay(tree: Record<string, unknown>, given: readonly Given[]): Record<string, unknown> {
   for (const { key, value } of given) {
-    const [section = '', name = ''] = key.split('.')
-    const before = tree[section] ?? {}
-    if (isMap(before)) tree[section] = { ...before, [name]: value }
+    place(tree, key.split('.'), value)
   }
   return tree
+}
+
+function place(tree: Record<string, unknown>, [name = '', ...below]: readonly string[], value: unknown): void {
+  const before = tree[name] ?? {}
+  if (below.length === 0) tree[name] = value
+  else if (isMap(before)) {
+    const changed = { ...before }
+    place(changed, below, value)
+    tree[name] = changed
+  }
 }
 
 const expand = (text: string, home: string): string =>

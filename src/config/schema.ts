@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { isLoopback, parseAddress } from './address.ts'
+import { kernel } from './kernel.ts'
 import { count, duration, lifetime, secret, text, toggle } from './values.ts'
 
 const MIB = 1024 * 1024
@@ -187,6 +188,7 @@ export const schema = z.strictObject({
   runbook: runbook.prefault({}),
   platform: platform.prefault({}),
   gateway: gateway.prefault({}),
+  kernel: kernel.prefault({}),
 })
 
 /** The values of mem.yaml after defaults, file, environment and flags; durations in ms, `~/` expanded. */

@@ -1,4 +1,4 @@
-/** A key of mem.yaml, `section.key`. */
+/** A key of mem.yaml: `section.key`, `section.part.key`. */
 type Key = string
 
 const SEAMS = ['metadata', 'vector', 'graph', 'ledger', 'content']
@@ -35,6 +35,8 @@ const VARIABLES: Readonly<Record<string, readonly [Key, (value: string) => unkno
   OTEL_EXPORTER_OTLP_HEADERS: ['telemetry.otlp_headers', text],
   BASE_URL: ['platform.base_url', text],
   MEM_ALLOW_INSECURE_LOOPBACK: ['platform.allow_insecure_loopback', toggle],
+  KERNEL_STORAGE_DSN: ['kernel.storage.dsn', text],
+  KERNEL_SKILLS_DIR: ['kernel.registry.skillsDir', text],
   MEM_RUNBOOK_CONCURRENCY: ['runbook.concurrency', number],
   MEM_RUNBOOK_TIMEOUT: ['runbook.timeout', text],
   MEM_RUNBOOK_STATE_DIR: ['runbook.state_dir', text],

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+
 /** Names that reach only this machine. */
 export function isLoopbackHost(host: string): boolean {
   const name = host.replace(/:\d+$/, '').toLowerCase()
@@ -11,3 +13,13 @@ export const isListed = (origin: string, allowed: readonly string[]): boolean =>
 /** Whether a page of this origin may ask: it is the server's own, by its Host header, or listed. */
 export const isTrustedOrigin = (origin: string, host: string, allowed: readonly string[]): boolean =>
   isListed(origin, allowed) || origin.replace(/^https?:\/\//i, '').toLowerCase() === host.toLowerCase()
+
+/** Why a listener without a key refuses a request: a page of another site in the user's browser must not reach it. */
+export function keylessFault({ method, headers }: IncomingMessage, allowed: readonly string[]): string | undefined {
+  const { host = '', origin, upgrade } = headers
+  if (!isLoopbackHost(host)) return 'without an API key this server answers only to a loopback Host'
+  const changes = (method !== 'GET' && method !== 'HEAD') || upgrade !== undefined
+  return changes && origin !== undefined && !isTrustedOrigin(origin, host, allowed)
+    ? 'without an API key this server refuses requests from other origins'
+    : undefined
+}

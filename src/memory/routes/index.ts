@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CodedError } from '../../base/errors.ts'
 import { secretEquals } from '../../base/hash.ts'
 import { mountHealth } from '../../http/health.ts'
-import { isLoopbackHost, isTrustedOrigin } from '../../http/origin.ts'
+import { keylessFault } from '../../http/origin.ts'
 import { mountOtherMethods } from '../../http/other-methods.ts'
 import { MEMORY_ERRORS, MemoryError } from '../errors.ts'
 import type { MemoryService } from '../service.ts'
@@ -91,7 +91,8 @@ export function refuseOtherMethods(app: FastifyInstance, routes: readonly Pick<R
 function guard(request: FastifyRequest, settings: MemoryHttpSettings): void {
   const { apiKey } = settings
   if (apiKey === undefined) {
-    if (settings.guardLoopback) guardLoopback(request, settings.allowedOrigins)
+    const fault = settings.guardLoopback ? keylessFault(request.raw, settings.allowedOrigins) : undefined
+    if (fault !== undefined) throw new MemoryError('unauthorized', fault)
     return
   }
   const sent = request.headers.authorization
@@ -99,18 +100,6 @@ function guard(request: FastifyRequest, settings: MemoryHttpSettings): void {
   const [, token] = /^Bearer +(\S+) *$/i.exec(sent) ?? []
   if (token === undefined || !secretEquals(token, apiKey)) {
     throw new MemoryError('unauthorized', 'the API key is not valid')
-  }
-}
-
-/** A page of another site in the user's browser must not reach a server without a key. */
-function guardLoopback(request: FastifyRequest, allowed: readonly string[]): void {
-  const { host = '', origin, upgrade } = request.headers
-  if (!isLoopbackHost(host)) {
-    throw new MemoryError('unauthorized', 'without an API key this server answers only to a loopback Host')
-  }
-  const changes = (request.method !== 'GET' && request.method !== 'HEAD') || upgrade !== undefined
-  if (changes && origin !== undefined && !isTrustedOrigin(origin, host, allowed)) {
-    throw new MemoryError('unauthorized', 'without an API key this server refuses requests from other origins')
   }
 }
 
