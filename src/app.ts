@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { ServedKernel } from './app/kernel.ts'
 import { createMemory, type Memory } from './app/memory.ts'
 import { createPlatform, openMetadata } from './app/platform.ts'
 import { SERVICES, type ServiceName } from './app/services.ts'
@@ -60,9 +61,9 @@ interface AppOptions {
  */
 export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {
   const { clock = systemClock, services = SERVICES } = options
-  const warnings = checkStart(config, services.includes('memory'))
+  const warnings = checkStart(config, needsKey(config, services))
   const opened = await openServices(config, { ...options, clock, services })
-  const { log, ids, memory, platform, gateway } = opened
+  const { log, ids, memory, platform, gateway, kernel } = opened
   for (const warning of warnings) log.warn({}, warning)
   const { server } = config
   let tls = await readTls(config, clock.now())
@@ -83,14 +84,20 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   if (memory) {
     mountMemory(listener, memory.service, { ...access, allowedOrigins, multiTenant })
     mountMetrics(listener, () => renderMetrics(figures))
-    mountConsole(listener, memory.service, clock, {
-      ...access,
-      hasGateway: gateway !== undefined,
-      configuration: printableConfig(config),
-      get certificate() {
-        return tls?.cert
+    mountConsole(
+      listener,
+      memory.service,
+      clock,
+      {
+        ...access,
+        hasGateway: gateway !== undefined,
+        configuration: printableConfig(config),
+        get certificate() {
+          return tls?.cert
+        },
       },
-    })
+      kernel && { kernel: kernel.kernel, scopes: [config.kernel.scope, ...config.kernel.workers.scopes] },
+    )
     if (server.mcp_enable) {
       const { mountMcp } = await import('./mcp/http.ts')
       const { toolParts } = await import('./app/tools.ts')
@@ -102,16 +109,31 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   }
   if (platform) mountPlatform(listener, platform, gateway, config)
   if (gateway) mountGateway(listener, gateway, clock, memory !== undefined)
+  const kernelListener =
+    kernel && config.kernel.api.listenAddr !== ''
+      ? createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins, tls })
+      : listener
+  if (kernel) {
+    kernel.mount(kernelListener, {
+      token: config.kernel.token ?? config.apiKey,
+      localOrigins: access.guardLoopback ? allowedOrigins : undefined,
+    })
+  }
   return {
     listen: async () => {
       await gateway?.start()
-      const url = await bind(listener, config)
+      const url = await bind(listener, 'server.addr', server.addr)
+      if (kernelListener !== listener) await bind(kernelListener, 'kernel.api.listenAddr', config.kernel.api.listenAddr)
       memory?.service.start()
+      await kernel?.start()
       log.info({ url, ...(config.apiKey !== undefined && { api_key_tag: keyTag(config.apiKey) }) }, 'listening')
       return url
     },
     close: async () => {
-      await within(SHUTDOWN_MS, Promise.all([gateway?.stop(), listener.close()]))
+      await within(
+        SHUTDOWN_MS,
+        Promise.all([gateway?.stop(), kernel?.stop(), listener.close(), kernelListener.close()]),
+      )
       await opened.close()
     },
     reloadCertificate: async () => {
@@ -130,6 +152,7 @@ interface Services {
   memory: Memory | undefined
   platform: Platform | undefined
   gateway: Gateway | undefined
+  kernel: ServedKernel | undefined
   ids: IdSource
   log: ReturnType<typeof createLogger>
   close(): Promise<void>
@@ -145,13 +168,21 @@ async function openServices(config: Config, options: AppOptions & { clock: Clock
   }
   let database = memory?.service.seams.metadata
   let gateway: Gateway | undefined
+  let kernel: ServedKernel | undefined
   const close = async (): Promise<void> => {
     await gateway?.close()
+    await kernel?.close()
     await (memory ?? database)?.close()
   }
   try {
+    if (names.includes('kernel')) {
+      const { createKernel } = await import('./app/kernel.ts')
+      kernel = await createKernel(config, { clock, log, environment })
+    }
     const hasGateway = names.includes('gateway') // which stands on the platform
-    if (!names.includes('platform') && !hasGateway) return { memory, platform: undefined, gateway, ids, log, close }
+    if (!names.includes('platform') && !hasGateway) {
+      return { memory, platform: undefined, gateway, kernel, ids, log, close }
+    }
     database ??= await openMetadata(config)
     const userWatch: UserWatch = {
       changing: raiseRevision,
@@ -162,12 +193,16 @@ async function openServices(config: Config, options: AppOptions & { clock: Clock
       const { Gateway } = await import('./gateway/service.ts')
       gateway = new Gateway({ config, platform, clock, ids, log, environment })
     }
-    return { memory, platform, gateway, ids, log, close }
+    return { memory, platform, gateway, kernel, ids, log, close }
   } catch (error) {
     await close()
     throw error
   }
 }
+
+/** Memory is guarded by the server's key, and so is a kernel without a token of its own. */
+const needsKey = ({ kernel }: Config, services: readonly ServiceName[]): boolean =>
+  services.includes('memory') || (services.includes('kernel') && kernel.token === undefined)
 
 function mountPlatform(
   listener: FastifyInstance,
@@ -202,14 +237,13 @@ function mountGateway(listener: FastifyInstance, gateway: Gateway, clock: Clock,
   mountGatewayConsole(listener, clock, { hasMemory })
 }
 
-async function bind(listener: FastifyInstance, config: Config): Promise<string> {
-  const { addr } = config.server
+async function bind(listener: FastifyInstance, key: string, addr: string): Promise<string> {
   const { host = '', port = 7777 } = parseAddress(addr) ?? {}
   try {
     return await listener.listen({ host: host === '' ? '::' : host, port })
   } catch (error) {
     if (!(error instanceof Error && 'syscall' in error)) throw error
-    throw new ConfigError('server.addr', `cannot listen on ${addr}: ${error.message}`)
+    throw new ConfigError(key, `cannot listen on ${addr}: ${error.message}`)
   }
 }
 

@@ -19,6 +19,8 @@ import { contentAddress, openStores, vectorIndexBuilder } from './stores.ts'
 /** Cells that the indexes of a thread hold together, at most; some 2.3 KB each. */
 const LOCAL_CELLS = 200_000
 const WORKER_CELLS = 1_500_000
+/** A process with one client holds up nobody else: the way to a worker and back takes longer than searching this many. */
+const INLINE_CELLS_ALONE = 50_000
 
 export interface Memory {
   service: MemoryService
@@ -28,13 +30,16 @@ export interface Memory {
   close(): Promise<void>
 }
 
-/** The memory service over the stores of the configuration; its background work is not started. */
-export async function createMemory(config: Config, clock: Clock, inlineCells?: number): Promise<Memory> {
+/**
+ * The memory service over the stores of the configuration; its background work is not started. One that serves `oneClient`
+ * searches and writes to the disk without threads, which would only help others.
+ */
+export async function createMemory(config: Config, clock: Clock, oneClient = false): Promise<Memory> {
   const log = createLogger(config.telemetry.log_level, config.telemetry.log_format)
   if (startTracing(version)) log.info({}, 'tracing with OpenTelemetry')
-  const stores = await openStores(config, clock, log)
+  const stores = await openStores(config, clock, log, oneClient)
   const ids = createIdSource(clock)
-  const index = createSearch(config, stores.databases, log, inlineCells)
+  const index = createSearch(config, stores.databases, log, oneClient ? INLINE_CELLS_ALONE : undefined)
   const service = new MemoryService({
     databases: stores.databases,
     index,

@@ -27,10 +27,11 @@ export async function openStores(
   config: Config,
   clock: Clock = systemClock,
   log: Logger = createLogger(config.telemetry.log_level, config.telemetry.log_format),
+  flushesAtOnce = false,
 ): Promise<{ databases: SeamDatabases; close(): Promise<void> }> {
   const opened = new Map<string, Promise<Database>>()
   const open = (seam: string, store: Store<string>): Promise<Database> => {
-    const known = opened.get(store.dsn) ?? openMigrated(config, seam, store)
+    const known = opened.get(store.dsn) ?? openMigrated(config, seam, store, flushesAtOnce)
     opened.set(store.dsn, known)
     return known
   }
@@ -116,10 +117,15 @@ async function preparePgvector(
   }
 }
 
-async function openMigrated(config: Config, seam: string, store: Store<string>): Promise<Database> {
+async function openMigrated(
+  config: Config,
+  seam: string,
+  store: Store<string>,
+  flushesAtOnce = false,
+): Promise<Database> {
   const key = `storage.${seam}_dsn`
   try {
-    const database = openDatabase(addressOf(config, store))
+    const database = openDatabase({ ...addressOf(config, store), flushesAtOnce })
     await migrate(database, 'memory', join(packageRoot, 'migrations/memory'), systemClock.now())
     return database
   } catch (error) {

@@ -6,9 +6,6 @@ import { serveLines } from '../mcp/stdio.ts'
 import { MemoryTools } from '../memory/tools/index.ts'
 import { createMemory, type Memory } from './memory.ts'
 
-/** A process with one client holds up nobody else: the way to a worker and back takes longer than searching this many. */
-const INLINE_CELLS_ALONE = 50_000
-
 /**
  * Serves the tools over standard streams, until the input ends, on the stores themselves. Contract: memory.md 12.1.
  * @throws ConfigError when a store is unusable.
@@ -18,7 +15,7 @@ export async function serveTools(
   input: AsyncIterable<Uint8Array>,
   write: (line: string) => unknown,
 ): Promise<void> {
-  const memory = await createMemory(config, systemClock, INLINE_CELLS_ALONE)
+  const memory = await createMemory(config, systemClock, true)
   try {
     const { apiKey } = config
     if (apiKey === undefined) memory.log.warn({}, 'no API key: whoever starts this program may read and write')

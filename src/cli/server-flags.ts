@@ -27,5 +27,9 @@ export const SERVE_FLAGS = {
   'api-key': { value: 'key', help: 'Key that callers must bring' },
   'allow-no-auth': { help: 'Listen without a key even where other machines can reach it' },
   'mcp-enable': { help: 'Serve the tools on /mcp' },
+  kernel: { negatable: true, help: 'Serve the kernel of agent runs' },
+  'kernel-context': { value: 'file', help: 'Credentials of the kernel (kernel-context.yaml)' },
+  'kernel-scope': { value: 'kind:id', help: 'Whose runs are worked on (local:default)' },
+  'standalone-operator': { help: 'Who is at this machine approves: on loopback only' },
   services: { value: 'names', list: true, choices: SERVICES, help: `Only these: ${SERVICES.join(', ')} (all)` },
 } as const satisfies Flags

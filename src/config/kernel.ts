@@ -38,6 +38,7 @@ export const kernel = z.strictObject({
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
 })
 
+type Scope = z.output<typeof scope>
 type KernelValues = z.output<typeof kernel>
 
 /** Which model proposes turns, and how it is reached. */
@@ -53,7 +54,9 @@ export interface KernelConfig {
   /** Of KERNEL_API_TOKEN; else the server's key guards the kernel. */
   token: string | undefined
   storage: { driver: 'sqlite'; path: string } | { driver: 'postgres'; dsn: string; schema: string }
-  workers: Omit<KernelValues['workers'], 'scopes'> & { scopes: { kind: string; id: string }[] }
+  /** Of requests that say no other. */
+  scope: Scope
+  workers: Omit<KernelValues['workers'], 'scopes'> & { scopes: Scope[] }
   /** Without one, runs stay queued. */
   model: KernelModel | undefined
   registry: { skillsDir: string }
@@ -71,6 +74,7 @@ export function resolveKernel(
 ): KernelConfig {
   const { storage, workers, api } = given
   const inData = (path: string): string => resolve(cwd, dataDir, path)
+  const ownScope = scopeOf(flags['kernel-scope'])
   const contextFlag = flags['kernel-context']
   const { dsn } = storage
   if (storage.driver === 'postgres' && dsn === '') {
@@ -83,7 +87,8 @@ export function resolveKernel(
       storage.driver === 'sqlite'
         ? { driver: 'sqlite', path: inData(storage.path) }
         : { driver: 'postgres', dsn, schema: storage.schema },
-    workers: { ...workers, scopes: workers.scopes ?? [scopeOf(flags['kernel-scope'])] },
+    scope: ownScope,
+    workers: { ...workers, scopes: workers.scopes ?? [ownScope] },
     model: modelOf(given.model, env),
     registry: { skillsDir: inData(given.registry.skillsDir) },
     contextFile: resolve(
@@ -97,7 +102,7 @@ export function resolveKernel(
 
 const CONTEXT_FILE = 'kernel-context.yaml'
 
-function scopeOf(flag: unknown): { kind: string; id: string } {
+function scopeOf(flag: unknown): Scope {
   const [, kind, id] = /^([^:]+):(.+)$/.exec(typeof flag === 'string' ? flag : 'local:default') ?? []
   if (kind === undefined || id === undefined) throw new ConfigError('--kernel-scope', '--kernel-scope must be kind:id')
   return { kind, id }

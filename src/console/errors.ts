@@ -1,4 +1,5 @@
 import { CodedError, errorText } from '../base/errors.ts'
+import { KernelError } from '../kernel/errors.ts'
 import { MEMORY_ERRORS, MemoryError } from '../memory/errors.ts'
 
 /** What the console itself refuses, beside the errors of the service. Contract: memory.md 14. */
@@ -16,6 +17,7 @@ export interface Refusal {
 
 export function toRefusal(error: unknown): Refusal {
   if (error instanceof ConsoleError) return refusalOf(CONSOLE_ERRORS[error.code], error)
+  if (error instanceof KernelError) return refusalOf(error.status, error)
   if (error instanceof MemoryError) return refusalOf(MEMORY_ERRORS[error.code], error)
   const status: unknown = error instanceof Error ? Reflect.get(error, 'statusCode') : undefined
   if (typeof status === 'number' && status >= 400 && status < 500) {

@@ -6,6 +6,8 @@ import { csrfToken, requireCsrf } from './csrf.ts'
 import { ConsoleError, toRefusal, type Refusal } from './errors.ts'
 import { readForm, type Form } from './form.ts'
 import { guard, wantsPage } from './guard.ts'
+import type { KernelConsole } from './kernel/kernel.ts'
+import { mountKernelPages } from './kernel/mount.ts'
 import { mountLogin } from './login.ts'
 import { sendPage } from './pages/page.ts'
 import { mountActions, mountPages, mountReference, mountStreams } from './routes.ts'
@@ -30,10 +32,11 @@ export function mountConsole(
   service: MemoryService,
   clock: Clock,
   settings: ConsoleSettings,
+  kernel?: KernelConsole,
 ): void {
   const { apiKey } = settings
   const sessions = apiKey === undefined ? undefined : new Sessions(apiKey, clock)
-  const console: Console = { service, settings, clock, sessions }
+  const console: Console = { service, settings, clock, sessions, kernel }
   const streams = createStreams()
   app.register(
     async (ui) => {
@@ -56,6 +59,7 @@ export function mountConsole(
       mountActions(ui, console)
       mountReference(ui, console)
       mountStreams(ui, console, streams)
+      if (kernel) mountKernelPages(ui, console, kernel)
     },
     { prefix: '/ui' },
   )

@@ -19,8 +19,24 @@ const GATEWAY: readonly MenuEntry[] = [
   ['settings', '/ui/gateway/settings', 'Settings'],
 ]
 
-export const memoryMenu = (hasGateway: boolean): readonly MenuEntry[] =>
-  hasGateway ? [...MEMORY, ['gateway', '/ui/gateway/', 'Gateway']] : MEMORY
+const KERNEL: readonly MenuEntry[] = [
+  ['runs', '/ui/kernel/runs', 'Runs'],
+  ['approvals', '/ui/kernel/approvals', 'Approvals'],
+  ['activity', '/ui/kernel/activity', 'Activity'],
+  ['deployments', '/ui/kernel/deployments', 'Deployments'],
+]
+
+export const memoryMenu = ({
+  hasGateway,
+  hasKernel,
+}: {
+  hasGateway: boolean
+  hasKernel: boolean
+}): readonly MenuEntry[] => [
+  ...MEMORY,
+  ...(hasKernel ? KERNEL : []),
+  ...(hasGateway ? [['gateway', '/ui/gateway/', 'Gateway'] as const] : []),
+]
 
 export const gatewayMenu = (hasMemory: boolean): readonly MenuEntry[] =>
   hasMemory ? [...GATEWAY, ['home', '/ui/', 'Memory']] : GATEWAY

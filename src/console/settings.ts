@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { MemoryService } from '../memory/service.ts'
+import type { KernelConsole } from './kernel/kernel.ts'
 import type { Sessions } from './session.ts'
 
 export interface ConsoleSettings {
@@ -25,4 +26,6 @@ export interface Console {
   clock: Clock
   /** Absent where no key is needed. */
   sessions: Sessions | undefined
+  /** Absent where the kernel is not served. */
+  kernel: KernelConsole | undefined
 }

@@ -40,6 +40,7 @@ const OWN = [
   'graph.css',
   'graph.js',
   'icon.svg',
+  'kernel.css',
   'pages.css',
   'reference.css',
   'theme.js',

@@ -1,7 +1,14 @@
 import { defineCommand } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
 
-const { services: _, ...FLAGS } = SERVE_FLAGS
+const {
+  services: _,
+  kernel: _kernel,
+  'kernel-context': _context,
+  'kernel-scope': _scope,
+  'standalone-operator': _operator,
+  ...FLAGS
+} = SERVE_FLAGS
 
 /** Its verbs load it too, so that the server itself is loaded only when it runs. */
 export const gateway = defineCommand({

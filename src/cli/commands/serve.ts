@@ -1,5 +1,5 @@
 import { createApp, type App } from '../../app.ts'
-import type { ServiceName } from '../../app/services.ts'
+import { SERVICES, type ServiceName } from '../../app/services.ts'
 import { loadConfig, type Config } from '../../config/load.ts'
 import { defineCommand, type Io } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
@@ -16,7 +16,8 @@ export const serve = defineCommand({
     const flags = { ...input, 'api-key': input['api-key'] ?? settings.apiKey }
     const config = loadConfig({ flags, env: io.env })
     const { data_dir: dataDir } = config.storage
-    await serveUntilStopped(io, config, input.services, (url) =>
+    const services = (input.services ?? SERVICES).filter((service) => service !== 'kernel' || input.kernel !== false)
+    await serveUntilStopped(io, config, services, (url) =>
       input.services?.includes('memory') === false
         ? `mem is serving ${input.services.join(', ')} on ${url}, data in ${dataDir}\n`
         : welcome(url, dataDir, config.apiKey !== undefined),

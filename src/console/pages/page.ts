@@ -6,7 +6,8 @@ import { memoryMenu } from '../menu.ts'
 import type { Console } from '../settings.ts'
 import { render, type Frame } from '../view.ts'
 
-export type Section = 'home' | 'workspaces' | 'audit' | 'reference' | 'settings' | ''
+type KernelSection = 'runs' | 'approvals' | 'activity' | 'deployments'
+export type Section = 'home' | 'workspaces' | 'audit' | 'reference' | 'settings' | KernelSection | ''
 
 export interface PageRequest {
   param: (name: string) => string
@@ -55,7 +56,7 @@ const frameOf = (
 ): Frame => ({
   title,
   section,
-  menu: memoryMenu(console.settings.hasGateway),
+  menu: memoryMenu({ hasGateway: console.settings.hasGateway, hasKernel: console.kernel !== undefined }),
   csrf: csrfToken(console.sessions, request, reply),
   hasSession: console.sessions !== undefined,
   flash: takeFlash(request, reply),

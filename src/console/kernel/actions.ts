@@ -1,0 +1,118 @@
+import { RUN_COMMANDS } from '../../kernel/model/run.ts'
+import { DECISIONS } from '../../kernel/model/action.ts'
+import { invalidInput } from '../../memory/errors.ts'
+import type { ActionRequest, Done } from '../actions/action.ts'
+import { CONSOLE_ACTOR, kernelPaths, partyOf, send, type KernelConsole } from './kernel.ts'
+
+/** What an operator does to the kernel, by the rules of its routes. */
+
+export type KernelAction = (console: KernelConsole, request: ActionRequest) => Promise<Done>
+
+const createRun: KernelAction = async (console, request) => {
+  const { form } = request
+  const objectiveId = form.text('objective_id')
+  const maxTurns = form.number('max_turns')
+  await send(
+    console,
+    request,
+    'POST /agent-runs',
+    {},
+    {
+      goal: form.require('goal'),
+      owner: { type: 'agent', id: form.require('agent_id') },
+      ...(objectiveId !== undefined && { objectiveId }),
+      ...(maxTurns !== undefined && { budget: { maxTurns } }),
+    },
+  )
+  return { to: kernelPaths.runs(form.require('scope')), note: 'The run is queued.' }
+}
+
+const commandRun: KernelAction = async (console, request) => {
+  const { form } = request
+  const id = form.require('run_id')
+  const kind = RUN_COMMANDS.find((command) => command === form.text('kind'))
+  if (!kind) throw invalidInput('kind must be pause, resume, cancel or intervene', 'kind')
+  const instruction = form.text('instruction')
+  const question = form.text('human_intervention_id')
+  const topUp = form.text('top_up_dimension')
+  await send(
+    console,
+    request,
+    'POST /agent-runs/{id}/commands',
+    { id },
+    {
+      kind,
+      expectedRevision: form.number('expected_revision'),
+      ...(instruction !== undefined && { instruction }),
+      ...(question !== undefined && {
+        humanInterventionId: question,
+        resolution: {
+          outcome: form.text('outcome'),
+          ...(form.text('note') !== undefined && { note: form.text('note') }),
+        },
+      }),
+      ...(topUp !== undefined &&
+        form.number('top_up') !== undefined && { budgetTopUp: { [topUp]: form.number('top_up') } }),
+    },
+  )
+  return { to: kernelPaths.run(form.require('scope'), id), note: DONE[kind] }
+}
+
+const DONE = {
+  pause: 'The run is paused.',
+  resume: 'The run goes on.',
+  cancel: 'The run is canceled.',
+  intervene: 'The next turn will see it.',
+} as const
+
+const decideApproval: KernelAction = async (console, request) => {
+  const { form } = request
+  const decision = DECISIONS.find((one) => one === form.text('decision'))
+  if (!decision) throw invalidInput('decision must be approve, reject or request_changes', 'decision')
+  const reason = form.text('reason')
+  await send(
+    console,
+    request,
+    'POST /action-approvals/{id}/decisions',
+    { id: form.require('approval_id') },
+    {
+      decision,
+      expectedRevision: form.number('expected_revision'),
+      principal: partyOf(form.require('principal')),
+      ...(reason !== undefined && { reason }),
+    },
+  )
+  const back = form.text('back') === 'run' ? kernelPaths.run(form.require('scope'), form.require('run_id')) : undefined
+  return { to: back ?? kernelPaths.approvals(form.require('scope')), note: DECIDED[decision] }
+}
+
+const DECIDED = {
+  approve: 'Approved: it will be done now.',
+  reject: 'Rejected: the agent is told.',
+  request_changes: 'The agent is told what to change.',
+} as const
+
+const rollBack: KernelAction = async (console, request) => {
+  const { form } = request
+  const id = form.require('deployment_id')
+  await send(
+    console,
+    request,
+    'POST /agent-deployments/{id}/rollbacks',
+    { id },
+    {
+      expectedRevision: form.number('expected_revision'),
+      actorType: CONSOLE_ACTOR.type,
+      actorId: CONSOLE_ACTOR.id,
+      reason: form.text('reason') ?? 'rolled back in the console',
+    },
+  )
+  return { to: kernelPaths.deployments(form.require('scope')), note: `${id} is back on its version before.` }
+}
+
+export const kernelActions: Readonly<Record<string, KernelAction>> = {
+  'kernel/runs/create': createRun,
+  'kernel/runs/command': commandRun,
+  'kernel/approvals/decide': decideApproval,
+  'kernel/deployments/roll-back': rollBack,
+}

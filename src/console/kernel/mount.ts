@@ -1,0 +1,46 @@
+import type { FastifyInstance } from 'fastify'
+import { run } from '../actions/action.ts'
+import { page, pageRequest, type Page, type PageRequest, type Section } from '../pages/page.ts'
+import type { Console } from '../settings.ts'
+import { renderFragment } from '../view.ts'
+import { kernelActions } from './actions.ts'
+import { approvalsPage } from './approvals.ts'
+import { deploymentsPage } from './deployments.ts'
+import { activityPage } from './events.ts'
+import { kernelPaths, type KernelConsole } from './kernel.ts'
+import { runData, runPage } from './run.ts'
+import { runsPage } from './runs.ts'
+
+type Build = (kernel: KernelConsole, request: PageRequest) => Promise<Page>
+
+const PAGES: readonly [path: string, section: Section, build: Build][] = [
+  ['/runs', 'runs', runsPage],
+  ['/runs/:id', 'runs', runPage],
+  ['/approvals', 'approvals', approvalsPage],
+  ['/activity', 'activity', activityPage],
+  ['/deployments', 'deployments', deploymentsPage],
+]
+
+/** The pages over runs of agents: what they do, what they may not do alone, who they are. */
+export function mountKernelPages(app: FastifyInstance, console: Console, kernel: KernelConsole): void {
+  for (const [path, section, build] of PAGES) {
+    app.get(
+      `/kernel${path}`,
+      page(console, section, async (request) => withPaths(await build(kernel, request))),
+    )
+  }
+  app.get('/api/kernel/runs/:id', async (request, reply) => {
+    const data = { ...(await runData(kernel, pageRequest(request))), kernelPaths }
+    return reply.type('text/html; charset=utf-8').send(renderFragment('./kernel/progress', data, console.clock.now()))
+  })
+  for (const [name, action] of Object.entries(kernelActions)) {
+    app.post(
+      `/api/${name}`,
+      run(console, (_console, request) => action(kernel, request)),
+    )
+  }
+}
+
+const HEAD = '<link rel="stylesheet" href="/ui/static/kernel.css">'
+
+const withPaths = (built: Page): Page => ({ ...built, data: { ...built.data, kernelPaths, head: HEAD } })

@@ -1,0 +1,160 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
+import type { Scope } from '../../src/kernel/model/fields.ts'
+import { insertApproval } from '../../src/kernel/store/approvals.ts'
+import { calls } from '../../src/kernel/store/calls.ts'
+import { insertRecord, readRecord } from '../../src/kernel/store/records.ts'
+import { insertRun, runs } from '../../src/kernel/store/runs.ts'
+import { newSqliteStore, type KernelStore } from '../../src/kernel/store/store.ts'
+import { turns } from '../../src/kernel/store/turns.ts'
+import { approvalOf, callOf, contextOf, fixture, runOf, turnOf } from '../kernel/support.ts'
+import { startMemoryApi, type MemoryApi } from '../support/memory-api.ts'
+import { createClient, signIn } from './console-client.ts'
+
+const SCRIPT = `<script>alert('x')</script>"'><img src=x onerror=alert(1)>`
+const scope: Scope = { kind: 'local', id: 'default' }
+const open = fixture({ now: Date.now, advance: () => {} })
+
+let api: MemoryApi
+let store: KernelStore
+
+beforeAll(async () => {
+  api = await startMemoryApi({ dialect: 'sqlite', flags: { 'standalone-operator': true } })
+  store = await newSqliteStore(join(api.dataDir, 'kernel.db'))
+})
+afterAll(async () => {
+  await store.close()
+  await api.stop()
+})
+
+/** A run that made a turn and waits for leave to do what that proposed. */
+async function waitingRun(goal: string): Promise<{ runId: string; approvalId: string }> {
+  const { result } = await makeChange(contextOf({ store, newId: open.newId }), scope, BY_KERNEL, async ({ tx }) => {
+    const run = runOf(open, {
+      scope,
+      goal,
+      status: 'waiting_for_approval',
+      wakeCondition: { type: 'approval', reference: 'later' },
+      lastAppliedTurn: 1,
+      budget: { maxTurns: 5, maxActions: 2 },
+      budgetUsage: { turns: 1, inputTokens: 1200, outputTokens: 80, actions: 1 },
+    })
+    await insertRun(tx, run)
+    await insertRecord(
+      tx,
+      turns,
+      turnOf(open, { scope, runId: run.id, status: 'completed', outputSummary: goal, model: goal }),
+    )
+    const call = callOf(open, { scope, runId: run.id, status: 'waiting_for_approval', arguments: { note: goal } })
+    await insertRecord(tx, calls, call)
+    const approval = approvalOf(open, {
+      scope,
+      runId: run.id,
+      actionCallId: call.id,
+      summary: goal,
+      eligibleApprovers: [{ type: 'user', id: 'local' }],
+    })
+    await insertApproval(tx, approval, run.owner)
+    return { runId: run.id, approvalId: approval.id }
+  })
+  return result
+}
+
+test('each page of the kernel renders, and a stored <script> is inert on all of them', async () => {
+  const { runId } = await waitingRun(SCRIPT)
+  for (const path of [
+    '/ui/kernel/runs',
+    `/ui/kernel/runs?status=waiting_for_approval&q=${encodeURIComponent(SCRIPT)}`,
+    `/ui/kernel/runs/${runId}`,
+    `/ui/api/kernel/runs/${runId}?scope=local%3Adefault`,
+    '/ui/kernel/approvals',
+    '/ui/kernel/approvals?status=approved',
+    '/ui/kernel/activity',
+    `/ui/kernel/activity?runId=${runId}&severity=info`,
+    '/ui/kernel/deployments?scope=team:red',
+  ]) {
+    const { status, text } = await createClient(api.url).get(path)
+    expect([path, status]).toEqual([path, 200])
+    expect([path, text.includes('<script>alert'), text.includes('<img src=x')]).toEqual([path, false, false])
+    expect(text.length).toBeLessThan(200_000)
+  }
+})
+
+test('a person approves in the inbox, once; what was decided cannot be decided again', async () => {
+  const { runId, approvalId } = await waitingRun('send the letter')
+  const client = createClient(api.url)
+  const inbox = await client.get('/ui/kernel/approvals')
+  expect(inbox.text).toContain('send the letter')
+  const form = {
+    scope: 'local:default',
+    approval_id: approvalId,
+    expected_revision: '1',
+    principal: 'user:local',
+    decision: 'approve',
+  }
+  expect(
+    (await client.post('/ui/api/kernel/approvals/decide', { ...form, principal: 'user:other', operation: 'o1' }))
+      .status,
+  ).toBe(403)
+  expect((await client.post('/ui/api/kernel/approvals/decide', { ...form, operation: 'o2' })).status).toBe(303)
+  expect((await client.post('/ui/api/kernel/approvals/decide', { ...form, operation: 'o2' })).status).toBe(303)
+  expect((await client.post('/ui/api/kernel/approvals/decide', { ...form, operation: 'o3' })).status).toBe(409)
+  expect((await readRecord(store.database, runs, scope, runId)).status).toBe('waiting_for_dependency')
+})
+
+test('a run is created, paused, resumed, guided and canceled; each page tells the next revision', async () => {
+  const client = createClient(api.url)
+  const created = await client.post('/ui/api/kernel/runs/create', {
+    scope: 'local:default',
+    goal: 'water the plants',
+    agent_id: 'ana',
+    operation: 'once',
+  })
+  expect(created.status).toBe(303)
+  const list = await client.get('/ui/kernel/runs?q=water')
+  const [, id = ''] = /\/ui\/kernel\/runs\/([0-9a-f-]{36})/.exec(list.text) ?? []
+  for (const [kind, status] of [
+    ['pause', 'paused'],
+    ['resume', 'queued'],
+    ['intervene', 'queued'],
+    ['cancel', 'canceled'],
+  ] as const) {
+    const page = await client.get(`/ui/kernel/runs/${id}`)
+    const [, revision] = /name="expected_revision" value="(\d+)"/.exec(page.text) ?? []
+    const answer = await client.post('/ui/api/kernel/runs/command', {
+      scope: 'local:default',
+      run_id: id,
+      kind,
+      expected_revision: revision,
+      operation: kind,
+      ...(kind === 'intervene' && { instruction: 'not the cactus' }),
+    })
+    expect([kind, answer.status]).toEqual([kind, 303])
+    expect((await readRecord(store.database, runs, scope, id)).status).toBe(status)
+  }
+  expect((await client.get(`/ui/kernel/runs/${id}`)).text).toContain('run.canceled')
+})
+
+test('bad input, other scopes and forms without their token are refused', async () => {
+  const { runId } = await waitingRun('keep away')
+  const client = createClient(api.url)
+  expect((await client.get('/ui/kernel/runs?status=odd')).status).toBe(400)
+  expect((await client.get('/ui/kernel/runs?scope=odd')).status).toBe(400)
+  expect((await client.get('/ui/kernel/runs?cursor=odd.odd')).status).toBe(400)
+  expect((await client.get(`/ui/kernel/runs/${runId}?scope=team:red`)).status).toBe(404)
+  const fields = { scope: 'local:default', run_id: runId, kind: 'cancel', expected_revision: '1' }
+  expect((await client.post('/ui/api/kernel/runs/command', { ...fields, csrf_token: 'odd' })).status).toBe(403)
+  expect((await client.post('/ui/api/kernel/runs/command', { ...fields, expected_revision: '7' })).status).toBe(409)
+})
+
+test('a listener with a key shows the pages of the kernel to who signed in', async () => {
+  const keyed = await startMemoryApi({ dialect: 'sqlite', env: { MEM_API_KEY: 'key-for-tests' } })
+  try {
+    const visitor = await createClient(keyed.url).get('/ui/kernel/runs')
+    expect([visitor.status, visitor.headers.get('location')]).toEqual([303, '/ui/login'])
+    expect((await (await signIn(keyed.url, 'key-for-tests')).get('/ui/kernel/runs')).status).toBe(200)
+  } finally {
+    await keyed.stop()
+  }
+})
