@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { canonicalJson } from '../../src/base/canonical-json.ts'
 import { claimRun, type Claimed } from '../../src/kernel/claim.ts'
 import type { NewEvent } from '../../src/kernel/model/event.ts'
+import type { StoredOutcome } from '../../src/kernel/model/outcome.ts'
 import type { Objective } from '../../src/kernel/model/objective.ts'
 import { pauseRun } from '../../src/kernel/run-states.ts'
 import {
@@ -35,17 +36,18 @@ import {
 import { grantLease, holdsLease, lapseLeases, releaseLease, renewLease } from '../../src/kernel/store/run-leases.ts'
 import { consumeSignal, findDueTimers, findNextWake, findWaiting } from '../../src/kernel/store/run-wakes.ts'
 import { insertRun, listRuns, runs, saveRun } from '../../src/kernel/store/runs.ts'
-import { readSlotBlocks, setSlot } from '../../src/kernel/store/slots.ts'
-import { findTurn, listTurns, storeOutcome, turns } from '../../src/kernel/store/turns.ts'
+import { readSlotBlocks } from '../../src/kernel/store/run-admission.ts'
+import { setSlot } from '../../src/kernel/store/slots.ts'
+import { findTurn, insertTurn, listTurns, storeOutcome, turns } from '../../src/kernel/store/turns.ts'
 import { listWorkers, purgeWorkers, saveWorker } from '../../src/kernel/store/workers.ts'
-import { approvalOf, callOf, describeStores, eventOf, objectiveOf, runOf, turnOf } from './support.ts'
+import { approvalOf, callOf, contextOf, describeStores, eventOf, objectiveOf, runOf, turnOf } from './support.ts'
 
 const UNLIMITED = { agent: 0, owner: 0, objective: 0, concurrency_key: 0 }
 const LEASE_MS = 30_000
 
 describeStores('the store', (open) => {
   const claim = (scope: { kind: string; id: string }, fields: object = {}): ReturnType<typeof claimRun> =>
-    claimRun(open().store, open().newId, {
+    claimRun(contextOf(open()), {
       scope,
       worker: 'w1',
       kinds: ['agent_work', 'conversation'],
@@ -379,9 +381,9 @@ describeStores('the store', (open) => {
       expect(await claim(mine, { limits: bounds })).toMatchObject({ run: { id: one.id } })
       expect([kind, await claim(mine, { limits: bounds })]).toEqual([kind, undefined])
       const amount = kind === 'resource' ? 2 : 1
-      expect(await readSlotBlocks(store.database, mine, two.id, { limits: bounds, knownAgents: false })).toMatchObject([
-        { kind, active: amount, amount, limit: capacity ?? 1, closed: false },
-      ])
+      expect(
+        await readSlotBlocks(store.database, mine, [two.id], { limits: bounds, knownAgents: false, now: store.now() }),
+      ).toMatchObject([{ kind, active: amount, amount, limit: capacity ?? 1, closed: false }])
       await store.database.transaction((tx) => releaseLease(tx, mine, one.id))
       expect([kind, await claim(mine, { limits: bounds })]).toMatchObject([kind, { run: { id: two.id } }])
     }
@@ -396,7 +398,7 @@ describeStores('the store', (open) => {
     await store.database.transaction((tx) => insertRun(tx, run))
     await slot('objective', 'o1', true)
     const blocks = (): ReturnType<typeof readSlotBlocks> =>
-      readSlotBlocks(store.database, mine, run.id, { limits: UNLIMITED, knownAgents: true })
+      readSlotBlocks(store.database, mine, [run.id], { limits: UNLIMITED, knownAgents: true, now: store.now() })
     expect(await claim(mine, { knownAgents: true })).toBeUndefined()
     expect(await blocks()).toMatchObject([
       { kind: 'agent', closed: true },
@@ -480,7 +482,9 @@ describeStores('the store', (open) => {
       knownAgents: false,
     }
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a database the claim uses this alone
-    await expect(claimRun(broken as typeof store, open().newId, request)).rejects.toThrow('power cut')
+    await expect(claimRun(contextOf({ ...open(), store: broken as typeof store }), request)).rejects.toThrow(
+      'power cut',
+    )
     expect(await readRecord(store.database, runs, mine, run.id)).toEqual(run)
     expect(await listEvents(store.database, mine, {}, PAGE)).toEqual([])
     expect(await claim(mine)).toMatchObject({ fencingToken: 1 })
@@ -539,15 +543,31 @@ describeStores('the store', (open) => {
     const mine = scope()
     const run = runOf(open(), { scope: mine })
     const turn = turnOf(open(), { scope: mine, runId: run.id })
-    await store.database.transaction(async (tx) => {
+    const lease = { owner: 'w', now: store.now(), leaseMs: LEASE_MS }
+    const fencingToken = await store.database.transaction(async (tx) => {
       await insertRun(tx, run)
-      await insertRecord(tx, turns, turn)
+      const granted = await grantLease(tx, mine, run.id, lease)
+      expect(await insertTurn(tx, turn, granted.fencingToken)).toBe(true)
+      expect(await insertTurn(tx, turn, granted.fencingToken)).toBe(false)
+      expect(await insertTurn(tx, turnOf(open(), { scope: mine, runId: run.id }), granted.fencingToken + 1)).toBe(false)
+      return granted.fencingToken
     })
     const second = turnOf(open(), { scope: mine, runId: run.id, sequence: 2 })
     await expect(store.database.transaction((tx) => insertRecord(tx, turns, second))).rejects.toThrow(/unique/i)
-    const outcome = { action: { arguments: { to: 'x' } } }
+    const action = { bindingId: 'mail', action: 'send', arguments: { to: 'x' }, summary: 'Send it', evidenceRefs: [] }
+    const outcome: StoredOutcome = {
+      outcome: {
+        invocationId: turn.id,
+        status: 'running',
+        summary: 'Sends',
+        decisions: [],
+        skillDispositions: [],
+        action,
+      },
+      shown: { guidance: [], results: [] },
+    }
     const done = await store.database.transaction((tx) =>
-      storeOutcome(tx, { turn: { ...turn, status: 'completed' }, outcome }, store.now()),
+      storeOutcome(tx, { turn: { ...turn, status: 'completed' }, outcome }, { fencingToken, now: store.now() }),
     )
     expect(await findTurn(store.database, mine, run.id, 1)).toEqual({ turn: done, outcome })
     await store.database.transaction((tx) => insertRecord(tx, turns, second))

@@ -7,7 +7,7 @@ import { appendEvents, listEvents } from '../../src/kernel/store/events.ts'
 import { lockRecord, readRecord } from '../../src/kernel/store/records.ts'
 import { holdsLease, releaseLease, renewLease } from '../../src/kernel/store/run-leases.ts'
 import { insertRun, runs, saveRun } from '../../src/kernel/store/runs.ts'
-import { describeStores, eventOf, runOf, type OpenStore } from './support.ts'
+import { contextOf, describeStores, eventOf, runOf, type OpenStore } from './support.ts'
 
 const LEASE_MS = 1000
 const SEED = 20261122
@@ -56,7 +56,7 @@ describeStores('what holds whatever happens', (open) => {
         for (const { kind, ...rest } of steps) {
           if ('ms' in rest) advance(rest.ms)
           else if (kind === 'claim') {
-            const claimed = await claimRun(store, newId, {
+            const claimed = await claimRun(contextOf({ store, newId }), {
               scope: mine,
               worker: `w${rest.worker}`,
               kinds: ['agent_work'],
@@ -143,7 +143,7 @@ describeStores('what holds whatever happens', (open) => {
         })
         const order: string[] = []
         for (let i = 0; i < all.length; i++) {
-          const claimed = await claimRun(store, newId, {
+          const claimed = await claimRun(contextOf({ store, newId }), {
             scope: mine,
             worker: 'w',
             kinds: ['agent_work'],

@@ -9,13 +9,12 @@ import type { ActivationRecord, AgentDeployment, Amendment, TeamDeployment } fro
 import type { Scope } from '../../src/kernel/model/fields.ts'
 import { createProject, type Project } from '../../src/kernel/model/project.ts'
 import { createRequest, type AgentRequest } from '../../src/kernel/model/request.ts'
+import { insertActivation, listActivations } from '../../src/kernel/store/activations.ts'
 import { findDefinition, insertDefinition, listDefinitions } from '../../src/kernel/store/definitions.ts'
 import {
   agentDeployments,
   amendments,
-  insertActivation,
   insertCompilation,
-  listActivations,
   listAmendments,
   listCompilations,
   listDeployed,
@@ -304,15 +303,17 @@ describeStores('the store of projects, requests and deployments', (open) => {
       advance(1)
       made.push(amendment())
       await write(async (tx) => {
-        await insertActivation(tx, 'agent', activation(n, `${n}.0.0`))
+        await insertActivation(tx, 'agent', activation(n, `${n}.0.0`), n === 1 ? null : n - 1)
         await insertRecord(tx, amendments('agent'), made.at(-1) ?? amendment())
         await insertCompilation(tx, compilation(`c${n}`))
       })
     }
-    const log = await listActivations(store.database, 'agent', mine, 'd1')
+    const log = (await listActivations(store.database, 'agent', mine, 'd1')).items
     expect(log.map(({ toVersion }) => toVersion)).toEqual(['3.0.0', '2.0.0', '1.0.0'])
-    expect(await listActivations(store.database, 'agent', mine, 'd1', { offset: 1, limit: 1 })).toEqual([log[1]])
-    expect(await listActivations(store.database, 'team', mine, 'd1')).toEqual([])
+    const middle = { items: [log[1]], next: [2] }
+    expect(await listActivations(store.database, 'agent', mine, 'd1', { offset: 1, limit: 1 })).toEqual(middle)
+    expect(await listActivations(store.database, 'agent', mine, 'd1', { after: [3], limit: 1 })).toEqual(middle)
+    expect(await listActivations(store.database, 'team', mine, 'd1')).toEqual({ items: [] })
     expect(await listAmendments(store.database, 'agent', mine, 'd1')).toEqual(made.toReversed())
     expect(await listAmendments(store.database, 'team', mine, 'd1')).toEqual([])
     expect((await listCompilations(store.database, mine, 'd1')).map(({ id }) => id)).toEqual(['c3', 'c2', 'c1'])

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { toTimestamp } from '../../src/base/clock.ts'
-import { createUuidSource } from '../../src/kernel/ids.ts'
+import { createUuidSource } from '../../src/base/ids.ts'
+import type { KernelContext } from '../../src/kernel/context.ts'
 import type { ActionCall, Approval } from '../../src/kernel/model/action.ts'
 import type { NewEvent } from '../../src/kernel/model/event.ts'
 import type { Scope } from '../../src/kernel/model/fields.ts'
@@ -97,6 +99,12 @@ export async function openStore(place: StorePlace): Promise<OpenStore> {
   return { ...fixture(place.clock), place, store: await place.open() }
 }
 
+/** What rules work with, over a store; nothing follows the end of a run, unless `parts` say so. */
+export const contextOf = (
+  { store, newId }: Pick<OpenStore, 'store' | 'newId'>,
+  parts: Partial<KernelContext> = {},
+): KernelContext => ({ store, newId, log: pino({ enabled: false }), endings: [], hint: () => {}, ...parts })
+
 type Of<T> = Partial<T> & { scope: Scope }
 
 const recorded = (open: Fixture): { id: string; revision: number; createdAt: string; updatedAt: string } => ({
@@ -125,6 +133,7 @@ export function runOf(open: Fixture, fields: Of<Run>): Run {
     checkpoint: {},
     pendingInterventions: [],
     humanInterventions: [],
+    pendingResults: [],
     budgetUsage: {},
     budgetReservations: {},
     budgetAllocations: {},

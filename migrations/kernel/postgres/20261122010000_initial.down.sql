@@ -1,3 +1,4 @@
+DROP TABLE kernel_bindings;
 DROP TABLE kernel_compilations;
 DROP TABLE kernel_amendments;
 DROP TABLE kernel_activations;
@@ -11,10 +12,12 @@ DROP TABLE kernel_approvals;
 DROP TABLE kernel_call_journal;
 DROP TABLE kernel_call_leases;
 DROP TABLE kernel_calls;
+DROP TABLE kernel_request_runs;
 DROP TABLE kernel_requests;
 DROP TABLE kernel_dependencies;
 DROP TABLE kernel_dependency_groups;
 DROP TABLE kernel_turns;
+DROP TABLE kernel_run_cascades;
 DROP TABLE kernel_run_signals;
 DROP TABLE kernel_run_slots;
 DROP TABLE kernel_slots;

@@ -107,6 +107,8 @@ CREATE INDEX kernel_runs_by_age ON kernel_runs (scope, created_at, id);
 CREATE INDEX kernel_runs_by_status ON kernel_runs (scope, status, precedence, created_at, id);
 CREATE INDEX kernel_runs_by_objective ON kernel_runs (scope, objective_id, precedence, created_at, id)
   WHERE objective_id IS NOT NULL;
+CREATE INDEX kernel_runs_by_objective_age ON kernel_runs (scope, objective_id, created_at, id)
+  WHERE objective_id IS NOT NULL;
 CREATE INDEX kernel_runs_by_project ON kernel_runs (scope, project_id, precedence, created_at, id)
   WHERE project_id IS NOT NULL;
 CREATE INDEX kernel_runs_by_parent ON kernel_runs (scope, parent_id, precedence, created_at, id)
@@ -160,6 +162,14 @@ CREATE TABLE kernel_run_signals (
   run_id TEXT COLLATE "C" NOT NULL,
   signal_id TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (scope, run_id, signal_id),
+  FOREIGN KEY (scope, run_id) REFERENCES kernel_runs (scope, id)
+);
+
+-- Runs at their end whose descendants are still to be canceled.
+CREATE TABLE kernel_run_cascades (
+  scope TEXT COLLATE "C" NOT NULL,
+  run_id TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (scope, run_id),
   FOREIGN KEY (scope, run_id) REFERENCES kernel_runs (scope, id)
 );
 
@@ -223,6 +233,19 @@ CREATE INDEX kernel_requests_by_requester ON kernel_requests (scope, requester, 
 CREATE INDEX kernel_requests_by_recipient ON kernel_requests (scope, recipient, created_at, id);
 CREATE INDEX kernel_requests_by_status ON kernel_requests (scope, status, created_at, id);
 
+-- Runs that decide on a request as it stood at this revision; settled once their outcome was applied.
+CREATE TABLE kernel_request_runs (
+  scope TEXT COLLATE "C" NOT NULL,
+  request_id TEXT COLLATE "C" NOT NULL,
+  revision BIGINT NOT NULL,
+  run_id TEXT COLLATE "C" NOT NULL,
+  settled INTEGER NOT NULL,
+  PRIMARY KEY (scope, request_id, revision),
+  FOREIGN KEY (scope, request_id) REFERENCES kernel_requests (scope, id),
+  FOREIGN KEY (scope, run_id) REFERENCES kernel_runs (scope, id)
+);
+CREATE UNIQUE INDEX kernel_request_runs_open ON kernel_request_runs (scope, run_id) WHERE settled = 0;
+
 CREATE TABLE kernel_calls (
   scope TEXT COLLATE "C" NOT NULL,
   id TEXT COLLATE "C" NOT NULL,
@@ -246,12 +269,14 @@ CREATE INDEX kernel_calls_by_deployment ON kernel_calls (scope, deployment_id, c
 CREATE UNIQUE INDEX kernel_calls_by_external_digest ON kernel_calls (scope, external_digest)
   WHERE external_digest IS NOT NULL AND status IN ('waiting_for_approval', 'ready', 'running', 'ambiguous', 'succeeded');
 
+-- stopping: the run was canceled, and the worker should give up the call.
 CREATE TABLE kernel_call_leases (
   scope TEXT COLLATE "C" NOT NULL,
   call_id TEXT COLLATE "C" NOT NULL,
   owner TEXT,
   expires_at BIGINT,
   fencing_token BIGINT NOT NULL,
+  stopping INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (scope, call_id),
   FOREIGN KEY (scope, call_id) REFERENCES kernel_calls (scope, id)
 );
@@ -376,12 +401,14 @@ CREATE TABLE kernel_team_deployments (
   PRIMARY KEY (scope, id)
 );
 
+-- A version lies upon the one that a rollback goes to: below is the deployment_revision of its row; none for the first.
 CREATE TABLE kernel_activations (
   scope TEXT COLLATE "C" NOT NULL,
   family TEXT NOT NULL,
   deployment_id TEXT COLLATE "C" NOT NULL,
   deployment_revision BIGINT NOT NULL,
   to_version TEXT NOT NULL,
+  below BIGINT,
   body TEXT NOT NULL,
   PRIMARY KEY (scope, family, deployment_id, deployment_revision)
 );
@@ -407,3 +434,16 @@ CREATE TABLE kernel_compilations (
   PRIMARY KEY (scope, id)
 );
 CREATE INDEX kernel_compilations_by_deployment ON kernel_compilations (scope, deployment_id, created_at, id);
+
+-- Skills in the hands of deployments. family: agent or team.
+CREATE TABLE kernel_bindings (
+  scope TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  revision BIGINT NOT NULL,
+  family TEXT NOT NULL,
+  deployment_id TEXT COLLATE "C" NOT NULL,
+  disabled INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (scope, id)
+);
+CREATE INDEX kernel_bindings_by_deployment ON kernel_bindings (scope, family, deployment_id, id);

@@ -20,8 +20,22 @@ export const RISKS = ['read', 'write', 'external', 'production', 'destructive'] 
 export const risk = z.enum(RISKS)
 export type Risk = z.infer<typeof risk>
 
-export type SideEffect = 'none' | 'read' | 'write' | 'external' | 'destructive'
+export const sideEffect = z.enum(['none', 'read', 'write', 'external', 'destructive'])
+export type SideEffect = z.infer<typeof sideEffect>
+/** What may be done again without harm. */
+export const isHarmless = (effect: SideEffect): boolean => effect === 'none' || effect === 'read'
+
 export type FailurePhase = 'prepare' | 'dispatch' | 'validate_output' | 'unknown'
+
+/** A call that a turn proposes: part of its outcome. */
+export interface ActionProposal {
+  bindingId: string
+  action: string
+  arguments: Record<string, unknown>
+  summary: string
+  evidenceRefs?: string[]
+  idempotencyKey?: string
+}
 
 /** Joined from the lease row and the journal: none of it raises the revision. */
 export interface CallLease {

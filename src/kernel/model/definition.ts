@@ -162,11 +162,16 @@ export const teamManifest = z.strictObject(TEAM)
 /** The fields stand in the body itself. */
 export const registerTeam = body(TEAM)
 
-interface Digested {
+/** What a definition holds more than its manifest. */
+export interface Digested {
   scope: Scope
   /** SHA-256 in hex of the definition's RFC 8785 JSON without digest and createdAt. */
   digest: string
   createdAt: string
 }
-export interface AgentDefinition extends Digested, z.infer<typeof agentManifest> {}
-export interface TeamDefinition extends Digested, z.infer<typeof teamManifest> {}
+export interface Manifests {
+  agent: z.infer<typeof agentManifest>
+  team: z.infer<typeof teamManifest>
+}
+export type AgentDefinition = Digested & Manifests['agent']
+export type TeamDefinition = Digested & Manifests['team']

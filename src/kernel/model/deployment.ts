@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { risk } from './action.ts'
 import { budgetPolicy } from './budget.ts'
-import { agentManifest, teamManifest } from './definition.ts'
+import { agentManifest, teamManifest, type Manifests } from './definition.ts'
 import {
   body,
   definitionId,
@@ -73,10 +73,17 @@ export interface AgentDeployment extends Recorded, z.infer<typeof agentFields> {
   activation?: { changeSetId: string }
 }
 export interface TeamDeployment extends Recorded, z.infer<typeof teamFields> {}
+export interface Deployments {
+  agent: AgentDeployment
+  team: TeamDeployment
+}
 
 /** A record sent back as it was read: what the server keeps may be in it, and must be unchanged. */
 const ECHO = {
   id,
+  /** As the kernel made it: of the scope, too. */
+  definitionId: text(512),
+  previousVersion: version.exactOptional(),
   scope: z.strictObject({ kind: text(128), id: text(128) }).exactOptional(),
   revision: positive.exactOptional(),
   createdAt: time.exactOptional(),
@@ -94,7 +101,8 @@ export const installAgent = body({
     ...AGENT,
     id,
     scope: ECHO.scope,
-    rolloutStatus: z.enum(['pending', 'active', 'paused']).default('active'),
+    /** `active` for a new one; one that is there stays as it is. */
+    rolloutStatus: z.enum(['pending', 'active', 'paused']).exactOptional(),
   }),
   endpointIds: z.array(text(256)).max(100).exactOptional(),
   reason: reason.exactOptional(),
@@ -114,10 +122,12 @@ export const replaceAgentDeployment = body({
 export const deployTeam = body({
   ...ACTOR,
   deployment: z.strictObject({
-    ...teamFields.shape,
+    ...TEAM,
     id,
     scope: ECHO.scope,
-    status: teamFields.shape.status.default('draft'),
+    definitionId,
+    activeVersion: version,
+    status: z.enum(['draft', 'active', 'paused']).default('draft'),
   }),
   reason: reason.exactOptional(),
 })
@@ -159,6 +169,7 @@ export const evaluateAmendment = body({
   expectedRevision,
   evaluations: z
     .array(evaluation)
+    .max(100)
     .refine((all) => new Set(all.map((one) => one.criterionId)).size === all.length, 'must name each criterion once'),
 })
 export const decideAmendment = body({
@@ -209,12 +220,12 @@ export const AMENDMENT_STATES = [
   'activated',
 ] as const
 
-export interface Amendment extends Recorded {
+export interface Amendment<M = Manifests[keyof Manifests]> extends Recorded {
   deploymentId: string
   definitionId: string
   baseVersion: string
   baseDigest: string
-  candidate: z.infer<typeof agentManifest> | z.infer<typeof teamManifest>
+  candidate: M
   changes: { field: string; beforeDigest: string; afterDigest: string }[]
   riskWidening: boolean
   proposerType: string

@@ -104,6 +104,7 @@ const CLIENT = {
 }
 
 const client = z.strictObject(CLIENT)
+export type RunFields = z.infer<typeof client>
 
 export const createRun = body({
   ...CLIENT,
@@ -143,6 +144,16 @@ export const runCommand = body({
     .exactOptional(),
   budgetTopUp: budgetTopUp.exactOptional(),
   visibility: visibility.exactOptional(),
+}).superRefine(({ kind, instruction, humanInterventionId, resolution, budgetTopUp }, ctx) => {
+  const refuse = (path: string, message: string): void => ctx.addIssue({ code: 'custom', path: [path], message })
+  const [settles, guides] = [humanInterventionId !== undefined, instruction !== undefined]
+  if (guides && kind !== 'intervene') refuse('instruction', 'goes with intervene only')
+  if (settles && kind !== 'intervene') refuse('humanInterventionId', 'goes with intervene only')
+  if (budgetTopUp && kind !== 'intervene' && kind !== 'resume')
+    refuse('budgetTopUp', 'goes with resume and intervene only')
+  if (settles && (guides || budgetTopUp)) refuse('humanInterventionId', 'stands alone with its resolution')
+  if (resolution && !settles) refuse('resolution', 'needs a humanInterventionId')
+  if (kind === 'intervene' && !settles && !guides && !budgetTopUp) refuse('instruction', 'is required')
 })
 export type RunCommand = z.infer<typeof runCommand>
 
@@ -169,6 +180,25 @@ export interface HumanIntervention {
   resolvedAt?: string
 }
 
+/** What became of something that a run waited for or proposed: kept until a turn that saw it is applied. Never shown. */
+export interface PendingResult {
+  kind: 'action' | 'approval' | 'denied' | 'dependency' | 'request' | 'error'
+  /** Of what it is the result: call, approval, dependency group, request. */
+  id: string
+  at: string
+  status: string
+  [more: string]: unknown
+}
+
+/** A proposal that came to nothing. `open` until an action of the run succeeds. */
+export interface ActionFailure {
+  /** Skill and action. */
+  name: string
+  /** Of the invocation. */
+  digest: string
+  open: boolean
+}
+
 /** Joined from the lease row: none of it raises the revision. */
 export interface RunLease {
   leaseOwner?: string
@@ -177,7 +207,7 @@ export interface RunLease {
   lastClaimedAt?: string
 }
 
-export interface Run extends Recorded, RunLease, z.infer<typeof client> {
+export interface Run extends Recorded, RunLease, RunFields {
   rootRunId: string
   kind: RunKind
   source: RunSource
@@ -194,6 +224,10 @@ export interface Run extends Recorded, RunLease, z.infer<typeof client> {
   lastWakeSignalId?: string
   pendingInterventions: Intervention[]
   humanInterventions: HumanIntervention[]
+  /** The oldest first. */
+  pendingResults: PendingResult[]
+  /** All of the run, which a few end. Never shown. */
+  actionFailures?: ActionFailure[]
   budgetUsage: Usage
   budgetState?: BudgetState
   budgetAdmission?: BudgetAdmission

@@ -1,4 +1,5 @@
 import type { Recorded } from './fields.ts'
+import type { StoredOutcome } from './outcome.ts'
 import type { RunStatus, WakeCondition } from './run.ts'
 
 /** Contract: kernel-1.md 7. */
@@ -55,5 +56,5 @@ export interface Turn extends Recorded {
 export interface KeptTurn {
   turn: Turn
   /** What the model proposed, to be applied after a crash without asking it again. */
-  outcome?: unknown
+  outcome?: StoredOutcome
 }

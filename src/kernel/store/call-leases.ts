@@ -16,7 +16,7 @@ export async function grantCallLease(
   const row = await tx.get<{ fencing_token: number }>(
     `INSERT INTO kernel_call_leases (scope, call_id, owner, expires_at, fencing_token) VALUES ($1, $2, $3, $4, 1)
      ON CONFLICT (scope, call_id) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at,
-       fencing_token = kernel_call_leases.fencing_token + 1
+       fencing_token = kernel_call_leases.fencing_token + 1, stopping = 0
      RETURNING fencing_token`,
     [key, callId, owner, expiresAt],
   )
@@ -79,4 +79,21 @@ export async function endCallLease(
     [key, callId, fencingToken, now, outcome],
   )
   return true
+}
+
+/** The run was canceled: who makes the call should give it up. What becomes of it is recorded all the same. */
+export async function markStopping(tx: Queryable, scope: Scope, callId: string): Promise<void> {
+  await tx.run('UPDATE kernel_call_leases SET stopping = 1 WHERE scope = $1 AND call_id = $2 AND owner IS NOT NULL', [
+    scopeKey(scope),
+    callId,
+  ])
+}
+
+/** Whether the worker with this token should give up its call. */
+export async function isStopping(db: Queryable, scope: Scope, callId: string, fencingToken: number): Promise<boolean> {
+  const row = await db.get<{ stopping: number }>(
+    'SELECT stopping FROM kernel_call_leases WHERE scope = $1 AND call_id = $2 AND fencing_token = $3',
+    [scopeKey(scope), callId, fencingToken],
+  )
+  return row?.stopping === 1
 }

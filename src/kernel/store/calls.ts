@@ -4,7 +4,7 @@ import type { ActionCall, CallStatus } from '../model/action.ts'
 import type { Scope } from '../model/fields.ts'
 import { listRecords, selectFrom, toRecord, type Family, type PageRequest, type RecordPage } from './records.ts'
 import { scopeKey } from './scope-key.ts'
-import { Conditions, ms, skipLocked } from './sql.ts'
+import { Conditions, forUpdate, ms, skipLocked } from './sql.ts'
 
 export const calls: Family<ActionCall> = {
   table: 'kernel_calls',
@@ -50,6 +50,12 @@ export const findTwin = (db: Queryable, scope: Scope, externalDigest: string): P
     [scopeKey(scope), externalDigest],
   )
 
+/** Of transactions that look for a twin of the same operation each sees what the one before recorded. */
+export async function lockOperation(tx: Queryable, scope: Scope, externalDigest: string): Promise<void> {
+  if (tx.dialect === 'sqlite') return
+  await tx.get('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${scopeKey(scope)} ${externalDigest}`])
+}
+
 type CallRow = Row & { body: string }
 
 async function findWhere(db: Queryable, where: string, params: readonly string[]): Promise<ActionCall | undefined> {
@@ -75,6 +81,19 @@ export async function findLapsedCalls(tx: Queryable, scope: Scope, now: number, 
        SELECT call_id FROM kernel_call_leases WHERE scope = $1 AND owner IS NOT NULL AND expires_at <= $2)
       ORDER BY t.id LIMIT $3${skipLocked(tx, 'OF t')}`,
     [scopeKey(scope), now, limit],
+  )
+  return rows.map((row) => toRecord(calls, row))
+}
+
+const OPEN_AT_ONCE = 100
+
+/** Calls of a run that are not at their end, locked. kernel_calls_by_run. */
+export async function lockOpenCalls(tx: Queryable, scope: Scope, runId: string): Promise<ActionCall[]> {
+  const rows = await tx.all<CallRow>(
+    `${selectFrom(calls)} WHERE t.scope = $1 AND t.run_id = $2
+        AND t.status IN ('waiting_for_approval', 'ready', 'running', 'ambiguous')
+      ORDER BY t.created_at, t.id LIMIT ${OPEN_AT_ONCE}${forUpdate(tx, 'OF t')}`,
+    [scopeKey(scope), runId],
   )
   return rows.map((row) => toRecord(calls, row))
 }

@@ -1,20 +1,17 @@
 import type { Queryable } from '../../database/database.ts'
-import type { AgentDefinition, TeamDefinition } from '../model/definition.ts'
+import type { Digested, Manifests } from '../model/definition.ts'
 import type { Scope } from '../model/fields.ts'
 import { scopeKey } from './scope-key.ts'
 
 /** What agents and teams share a table of under their name. */
-export interface Families {
-  agent: AgentDefinition
-  team: TeamDefinition
-}
-export type FamilyName = keyof Families
+export type FamilyName = keyof Manifests
+export type Definition<F extends FamilyName> = Manifests[F] & Digested
 
 /** False when the version is there already: its digest tells whether it is the same. */
 export async function insertDefinition<F extends FamilyName>(
   tx: Queryable,
   family: F,
-  definition: Families[F],
+  definition: Definition<F>,
 ): Promise<boolean> {
   const inserted = await tx.run(
     `INSERT INTO kernel_definitions (scope, family, id, version, digest, created_at, body)
@@ -38,7 +35,7 @@ export async function findDefinition<F extends FamilyName>(
   scope: Scope,
   id: string,
   version: string,
-): Promise<Families[F] | undefined> {
+): Promise<Definition<F> | undefined> {
   const row = await db.get<{ body: string }>(
     'SELECT body FROM kernel_definitions WHERE scope = $1 AND family = $2 AND id = $3 AND version = $4',
     [scopeKey(scope), family, id, version],
@@ -52,7 +49,7 @@ export async function listDefinitions<F extends FamilyName>(
   family: F,
   scope: Scope,
   id: string,
-): Promise<Families[F][]> {
+): Promise<Definition<F>[]> {
   const rows = await db.all<{ body: string }>(
     `SELECT body FROM kernel_definitions WHERE scope = $1 AND family = $2 AND id = $3
       ORDER BY created_at DESC, version DESC`,

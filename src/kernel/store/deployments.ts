@@ -1,11 +1,12 @@
 import type { Queryable } from '../../database/database.ts'
-import type { AgentDefinition, TeamDefinition } from '../model/definition.ts'
-import type { ActivationRecord, AgentDeployment, Amendment, Compilation, TeamDeployment } from '../model/deployment.ts'
+import type { Manifests } from '../model/definition.ts'
+import type { AgentDeployment, Amendment, Compilation, Deployments, TeamDeployment } from '../model/deployment.ts'
+import { notFound } from '../errors.ts'
 import type { Scope } from '../model/fields.ts'
-import type { Families, FamilyName } from './definitions.ts'
+import type { Definition, FamilyName } from './definitions.ts'
 import { listRecords, type Family } from './records.ts'
 import { scopeKey } from './scope-key.ts'
-import { Conditions, ms } from './sql.ts'
+import { Conditions, forUpdate, ms } from './sql.ts'
 
 export const agentDeployments: Family<AgentDeployment> = {
   table: 'kernel_agent_deployments',
@@ -27,13 +28,14 @@ export const teamDeployments: Family<TeamDeployment> = {
   }),
 }
 
-export interface Deployed<D extends AgentDeployment | TeamDeployment, M extends AgentDefinition | TeamDefinition> {
-  deployment: D
-  definition: M
+export interface Deployed<F extends FamilyName> {
+  deployment: Deployments[F]
+  definition: Definition<F>
 }
 
 export interface DeploymentFilter {
   excludeStatuses?: readonly string[]
+  ids?: readonly string[]
   offset?: number
   /** All without it. */
   limit?: number
@@ -44,9 +46,9 @@ export async function listDeployed<F extends FamilyName>(
   db: Queryable,
   family: F,
   scope: Scope,
-  { excludeStatuses = [], offset = 0, limit = Number.MAX_SAFE_INTEGER }: DeploymentFilter,
-): Promise<Deployed<F extends 'agent' ? AgentDeployment : TeamDeployment, Families[F]>[]> {
-  const where = new Conditions().and('t.scope = ?', scopeKey(scope)).and('d.family = ?', family)
+  { excludeStatuses = [], ids, offset = 0, limit = Number.MAX_SAFE_INTEGER }: DeploymentFilter,
+): Promise<Deployed<F>[]> {
+  const where = new Conditions().and('t.scope = ?', scopeKey(scope)).and('d.family = ?', family).among('t.id', ids)
   for (const status of excludeStatuses) where.and('t.status <> ?', status)
   const { table } = family === 'agent' ? agentDeployments : teamDeployments
   const rows = await db.all<{ deployment: string; definition: string }>(
@@ -58,52 +60,36 @@ export async function listDeployed<F extends FamilyName>(
   return rows.map((row) => ({ deployment: JSON.parse(row.deployment), definition: JSON.parse(row.definition) }))
 }
 
-/** One for each revision of the deployment that changed its version or configuration. */
-export async function insertActivation(tx: Queryable, family: FamilyName, record: ActivationRecord): Promise<void> {
-  await tx.run(
-    `INSERT INTO kernel_activations (scope, family, deployment_id, deployment_revision, to_version, body)
-     VALUES ($1, $2, $3, $4, $5, $6)`,
-    [
-      scopeKey(record.scope),
-      family,
-      record.deploymentId,
-      record.deploymentRevision,
-      record.toVersion,
-      JSON.stringify(record),
-    ],
-  )
-}
-
-/** The newest first. */
-export async function listActivations(
-  db: Queryable,
-  family: FamilyName,
-  scope: Scope,
-  deploymentId: string,
-  { offset = 0, limit = Number.MAX_SAFE_INTEGER }: { offset?: number; limit?: number } = {},
-): Promise<ActivationRecord[]> {
-  const rows = await db.all<{ body: string }>(
-    `SELECT body FROM kernel_activations WHERE scope = $1 AND family = $2 AND deployment_id = $3
-      ORDER BY deployment_revision DESC LIMIT ${Math.trunc(limit)} OFFSET ${Math.trunc(offset)}`,
-    [scopeKey(scope), family, deploymentId],
-  )
-  return rows.map((row) => JSON.parse(row.body))
-}
-
-export const amendments = (family: FamilyName): Family<Amendment> => ({
+export const amendments = <F extends FamilyName>(family: F): Family<Amendment<Manifests[F]>> => ({
   table: 'kernel_amendments',
   noun: 'amendment',
   columns: ({ deploymentId, createdAt }) => ({ family, deployment_id: deploymentId, created_at: ms(createdAt) }),
 })
 
-/** The newest first. kernel_amendments_by_deployment. */
-export async function listAmendments(
+/** One of this deployment; with `lock` others wait to change it. @throws not_found */
+export async function readAmendment<F extends FamilyName>(
   db: Queryable,
-  family: FamilyName,
+  family: F,
+  scope: Scope,
+  { deploymentId, id, lock = false }: { deploymentId: string; id: string; lock?: boolean },
+): Promise<Amendment<Manifests[F]>> {
+  const row = await db.get<{ body: string }>(
+    `SELECT body FROM kernel_amendments WHERE scope = $1 AND id = $2 AND family = $3 AND deployment_id = $4
+     ${lock ? forUpdate(db) : ''}`,
+    [scopeKey(scope), id, family, deploymentId],
+  )
+  if (!row) throw notFound('amendment', id)
+  return JSON.parse(row.body)
+}
+
+/** The newest first. kernel_amendments_by_deployment. */
+export async function listAmendments<F extends FamilyName>(
+  db: Queryable,
+  family: F,
   scope: Scope,
   deploymentId: string,
   { offset = 0, limit = Number.MAX_SAFE_INTEGER - 1 }: { offset?: number; limit?: number } = {},
-): Promise<Amendment[]> {
+): Promise<Amendment<Manifests[F]>[]> {
   const where = new Conditions()
     .and('t.scope = ?', scopeKey(scope))
     .and('t.family = ?', family)

@@ -14,6 +14,10 @@ function streamOf({ runId, projectId, objectiveId, conversationRefs }: NewEvent)
   return conversationId === undefined ? 'scope' : `conversation:${conversationId}`
 }
 
+const ACTIVITY = 'activity'
+/** In one statement, and so the most texts of that statement. */
+const ROWS_AT_ONCE = 8
+
 /**
  * Numbers and writes events of one scope. The last thing that a transaction does: the scope's next writer waits for its
  * end, so that positions stand in the order of commits.
@@ -23,68 +27,97 @@ export async function appendEvents(tx: Queryable, events: readonly NewEvent[]): 
   if (!first) return []
   const scope = scopeKey(first.scope)
   const streams = events.map(streamOf)
-  const numbers = new Map<string, number>()
-  for (const stream of [...new Set(streams)].sort()) {
-    const amount = streams.filter((other) => other === stream).length
-    numbers.set(stream, await takeNumbers(tx, scope, `stream:${stream}`, amount))
+  const amounts = new Map<string, number>()
+  for (const stream of streams.toSorted()) amounts.set(`stream:${stream}`, (amounts.get(`stream:${stream}`) ?? 0) + 1)
+  const numbers = await takeNumbers(tx, scope, amounts.set(ACTIVITY, events.length))
+  const next = (name: string): number => {
+    const number = numbers.get(name) ?? 0
+    numbers.set(name, number + 1)
+    return number
   }
-  const written: ActivityEvent[] = []
-  let position = await takeNumbers(tx, scope, 'activity', events.length)
-  for (const event of events) {
-    const stream = streamOf(event)
-    const sequence = numbers.get(stream) ?? 0
-    numbers.set(stream, sequence + 1)
-    written.push(await insertEvent(tx, scope, position++, stream, sequence, event))
+  const rows = events.map((event, i): EventRow => {
+    const stream = streams[i] ?? ''
+    return { stream, position: next(ACTIVITY), event: completed(event, next(`stream:${stream}`)) }
+  })
+  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
+    await insertEvents(tx, scope, rows.slice(from, from + ROWS_AT_ONCE))
   }
-  return written
+  for (const { position, event } of rows) await insertConversations(tx, scope, position, event)
+  return rows.map(({ event }) => event)
 }
 
-async function insertEvent(
+interface EventRow {
+  stream: string
+  position: number
+  event: ActivityEvent
+}
+
+const completed = (event: NewEvent, sequence: number): ActivityEvent => ({
+  ...event,
+  sequence,
+  severity: event.severity ?? 'info',
+  visibility: event.visibility ?? 'scope',
+  conversationRefs: event.conversationRefs ?? [],
+})
+
+const COLUMNS = [
+  'scope',
+  'position',
+  'stream',
+  'sequence',
+  'event_type',
+  'category',
+  'severity',
+  'visibility',
+  'run_id',
+  'agent_id',
+  'objective_id',
+  'team_id',
+  'project_id',
+  'details',
+  'body',
+]
+
+async function insertEvents(tx: Queryable, scope: string, rows: readonly EventRow[]): Promise<void> {
+  const values = rows.map((_, row) => `(${COLUMNS.map((_name, i) => `$${row * COLUMNS.length + i + 1}`).join(', ')})`)
+  await tx.run(
+    `INSERT INTO kernel_events (${COLUMNS.join(', ')}) VALUES ${values.join(', ')}`,
+    rows.flatMap(({ stream, position, event }) => {
+      const { payload, usageDelta, ...body } = event
+      return [
+        scope,
+        position,
+        stream,
+        event.sequence,
+        event.eventType,
+        categoryOf(event.eventType),
+        event.severity,
+        event.visibility,
+        event.runId ?? null,
+        event.agentId ?? null,
+        event.objectiveId ?? null,
+        event.teamId ?? null,
+        event.projectId ?? null,
+        payload || usageDelta ? JSON.stringify({ payload, usageDelta }) : null,
+        JSON.stringify(body),
+      ]
+    }),
+  )
+}
+
+async function insertConversations(
   tx: Queryable,
   scope: string,
   position: number,
-  stream: string,
-  sequence: number,
-  event: NewEvent,
-): Promise<ActivityEvent> {
-  const full: ActivityEvent = {
-    ...event,
-    sequence,
-    severity: event.severity ?? 'info',
-    visibility: event.visibility ?? 'scope',
-    conversationRefs: event.conversationRefs ?? [],
-  }
-  const { payload, usageDelta, ...body } = full
-  await tx.run(
-    `INSERT INTO kernel_events (scope, position, stream, sequence, event_type, category, severity, visibility, run_id,
-       agent_id, objective_id, team_id, project_id, details, body)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    [
-      scope,
-      position,
-      stream,
-      sequence,
-      full.eventType,
-      categoryOf(full.eventType),
-      full.severity,
-      full.visibility,
-      full.runId ?? null,
-      full.agentId ?? null,
-      full.objectiveId ?? null,
-      full.teamId ?? null,
-      full.projectId ?? null,
-      payload || usageDelta ? JSON.stringify({ payload, usageDelta }) : null,
-      JSON.stringify(body),
-    ],
-  )
-  for (const conversationId of full.conversationRefs) {
+  { conversationRefs }: ActivityEvent,
+): Promise<void> {
+  for (const conversationId of conversationRefs) {
     await tx.run(
       `INSERT INTO kernel_event_conversations (scope, conversation_id, position) VALUES ($1, $2, $3)
        ON CONFLICT (scope, conversation_id, position) DO NOTHING`,
       [scope, conversationId, position],
     )
   }
-  return full
 }
 
 export interface EventFilter {

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../database/database.ts'
-import type { Owner, Scope } from '../model/fields.ts'
+import { inList, type Queryable } from '../../database/database.ts'
+import type { Owner, Party, Scope } from '../model/fields.ts'
 import type { Objective, ObjectiveStatus } from '../model/objective.ts'
 import { listRecords, type Family, type PageRequest, type RecordPage } from './records.ts'
 import { scopeKey } from './scope-key.ts'
@@ -40,3 +40,12 @@ export const listObjectives = (
     { columns: ['precedence', 'recency', 'id'] },
     page,
   )
+
+/** Who owns these, by id; those that are not there are missing. The primary key. */
+export async function readOwners(db: Queryable, scope: Scope, ids: readonly string[]): Promise<Map<string, Party>> {
+  const rows = await db.all<{ id: string; owner_type: string; owner_id: string }>(
+    `SELECT id, owner_type, owner_id FROM kernel_objectives WHERE scope = $1 AND id IN ${inList(db, '$2')}`,
+    [scopeKey(scope), JSON.stringify(ids)],
+  )
+  return new Map(rows.map((row) => [row.id, { type: row.owner_type, id: row.owner_id }]))
+}

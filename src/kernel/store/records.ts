@@ -12,6 +12,8 @@ export interface Family<T extends Recorded> {
   noun: string
   /** Besides scope, id and revision. */
   columns(record: T): Record<string, Param>
+  /** Those that never change: writing them again would cost all their indexes. */
+  fixed?: readonly string[]
   /** What of it is kept as body, where others than itself hold a part. */
   body?(record: T): object
   /** Joins what others hold; `t` is the table. */
@@ -65,7 +67,12 @@ export async function saveRecord<T extends Recorded>(
   now: number,
 ): Promise<T> {
   const next: T = { ...record, revision: record.revision + 1, updatedAt: toTimestamp(now) }
-  const columns = { revision: next.revision, ...family.columns(next), body: bodyOf(family, next) }
+  const columns: Record<string, Param> = {
+    revision: next.revision,
+    ...family.columns(next),
+    body: bodyOf(family, next),
+  }
+  for (const name of family.fixed ?? []) delete columns[name]
   const changed = await tx.run(
     `UPDATE ${family.table} SET ${Object.keys(columns)
       .map((name, i) => `${name} = $${i + 4}`)

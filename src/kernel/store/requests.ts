@@ -62,3 +62,21 @@ export const listRequests = (
     { columns: ['created_at', 'id'], descending: true },
     page,
   )
+
+/** One place more of those that requests under these limits may take; false where all are taken. */
+export async function takeDelegation(tx: Queryable, scope: Scope, holder: string, limit: number): Promise<boolean> {
+  if (limit < 1) return false
+  const taken = await tx.run(
+    `INSERT INTO kernel_slots (scope, kind, name, active, capacity, closed) VALUES ($1, 'delegation', $2, 1, NULL, 0)
+     ON CONFLICT (scope, kind, name) DO UPDATE SET active = kernel_slots.active + 1 WHERE kernel_slots.active < $3`,
+    [scopeKey(scope), holder, limit],
+  )
+  return taken === 1
+}
+
+export async function freeDelegation(tx: Queryable, scope: Scope, holder: string): Promise<void> {
+  await tx.run(`UPDATE kernel_slots SET active = active - 1 WHERE scope = $1 AND kind = 'delegation' AND name = $2`, [
+    scopeKey(scope),
+    holder,
+  ])
+}

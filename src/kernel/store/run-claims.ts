@@ -1,4 +1,4 @@
-import type { Queryable, Row } from '../../database/database.ts'
+import { inList, type Queryable, type Row } from '../../database/database.ts'
 import type { Scope } from '../model/fields.ts'
 import type { Run, RunKind } from '../model/run.ts'
 import { selectFrom, toRecord } from './records.ts'
@@ -13,6 +13,8 @@ export interface Claimant {
   limits: WorkerLimits
   /** Whether only agents that are installed may work: with an agent registry. */
   knownAgents: boolean
+  /** Whether runs that their holders left are looked for too. */
+  left: boolean
 }
 
 export interface Candidate {
@@ -35,19 +37,22 @@ export const markDue = (tx: Queryable, scope: Scope, now: number): Promise<numbe
 /**
  * While nothing that the run `t` needs is closed, unknown or full. $2-$5: bounds of the worker; $6: knownAgents. A scalar,
  * because PostgreSQL makes of NOT EXISTS an anti join over all runs: 118 ms where this takes 2, with 10,000 that are due.
+ * @param active how much slot `s` holds
  */
-const FREE = `(
+export const freeWith = (active: string): string => `(
   SELECT 1 FROM kernel_run_slots n LEFT JOIN kernel_slots s ON s.scope = n.scope AND s.kind = n.kind AND s.name = n.name
    WHERE n.scope = t.scope AND n.run_id = t.id AND (
      s.closed = 1 OR ($6 = 1 AND n.kind = 'agent' AND s.closed IS NULL)
-     OR COALESCE(s.active, 0) + n.amount > s.capacity
-     OR (n.kind = 'agent' AND $2 > 0 AND COALESCE(s.active, 0) >= $2)
-     OR (n.kind = 'owner' AND $3 > 0 AND COALESCE(s.active, 0) >= $3)
-     OR (n.kind = 'objective' AND $4 > 0 AND COALESCE(s.active, 0) >= $4)
-     OR (n.kind = 'concurrency_key' AND $5 > 0 AND COALESCE(s.active, 0) >= $5))
+     OR ${active} + n.amount > s.capacity
+     OR (n.kind = 'agent' AND $2 > 0 AND ${active} >= $2)
+     OR (n.kind = 'owner' AND $3 > 0 AND ${active} >= $3)
+     OR (n.kind = 'objective' AND $4 > 0 AND ${active} >= $4)
+     OR (n.kind = 'concurrency_key' AND $5 > 0 AND ${active} >= $5))
    LIMIT 1) IS NULL`
+const FREE = freeWith('COALESCE(s.active, 0)')
 
-const KEY = ['rank', 'deadline', 'queue_entered_at', 'id'] as const
+/** What the order of claims goes by. */
+export const KEY = ['rank', 'deadline', 'queue_entered_at', 'id'] as const
 const ORDER = `ORDER BY ${KEY.map((column) => `t.${column}`).join(', ')} LIMIT 1`
 
 type CandidateRow = Row & { body: string }
@@ -57,7 +62,7 @@ type CandidateRow = Row & { body: string }
  * Before it come `markDue` and `lapseLeases`. kernel_runs_to_claim, kernel_run_leases_ended. Contract: kernel-1.md 14.1
  */
 export async function findClaimable(tx: Queryable, scope: Scope, claimant: Claimant): Promise<Candidate | undefined> {
-  const { limits, knownAgents } = claimant
+  const { limits, knownAgents, left } = claimant
   const bounds = [limits.agent, limits.owner, limits.objective, limits.concurrency_key, Number(knownAgents)]
   const select = selectFrom(runs, KEY)
   const found: { row: CandidateRow; recovered: boolean }[] = []
@@ -68,19 +73,21 @@ export async function findClaimable(tx: Queryable, scope: Scope, claimant: Claim
       [scopeKey(scope), ...bounds, kind],
     )
     if (queued) found.push({ row: queued, recovered: false })
-    const left = await tx.get<CandidateRow>(
-      `${select} WHERE t.scope = $1 AND t.kind = $7 AND t.status = 'running' AND ${FREE} AND t.id IN (
-         SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND owner IS NOT NULL AND held = 0)
-       ${ORDER}${skipLocked(tx, 'OF t')}`,
-      [scopeKey(scope), ...bounds, kind],
-    )
-    if (left) found.push({ row: left, recovered: true })
   }
+  const abandoned =
+    left &&
+    (await tx.get<CandidateRow>(
+      `${select} WHERE t.scope = $1 AND t.kind IN ${inList(tx, '$7')} AND t.status = 'running' AND ${FREE} AND t.id IN (
+       SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND owner IS NOT NULL AND held = 0)
+     ${ORDER}${skipLocked(tx, 'OF t')}`,
+      [scopeKey(scope), ...bounds, JSON.stringify(claimant.kinds)],
+    ))
+  if (abandoned) found.push({ row: abandoned, recovered: true })
   const first = found.sort((a, b) => compareKeys(a.row, b.row))[0]
   return first && { run: toRecord(runs, first.row), recovered: first.recovered }
 }
 
-function compareKeys(a: Row, b: Row): number {
+export function compareKeys(a: Row, b: Row): number {
   for (const column of KEY) {
     const [left, right] = [a[column], b[column]]
     if (typeof left === 'number' && typeof right === 'number' && left !== right) return left - right

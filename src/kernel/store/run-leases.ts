@@ -66,11 +66,28 @@ export async function releaseLease(tx: Queryable, scope: Scope, runId: string): 
     `UPDATE kernel_run_leases SET owner = NULL, expires_at = NULL, held = 0 WHERE scope = $1 AND run_id = $2 AND held = 1`,
     [key, runId],
   )
-  if (wasHeld === 1) return freeSlots(tx, key, runId)
-  await tx.run('UPDATE kernel_run_leases SET owner = NULL, expires_at = NULL WHERE scope = $1 AND run_id = $2', [
-    key,
-    runId,
-  ])
+  if (wasHeld === 1) await freeSlots(tx, key, runId)
+  else
+    await tx.run('UPDATE kernel_run_leases SET owner = NULL, expires_at = NULL WHERE scope = $1 AND run_id = $2', [
+      key,
+      runId,
+    ])
+}
+
+/** Lets a lease run out now, so that another may go on with the run at once; nothing where it is another's by now. */
+export async function abandonLease(
+  tx: Queryable,
+  scope: Scope,
+  runId: string,
+  { fencingToken, now }: { fencingToken: number; now: number },
+): Promise<void> {
+  const key = scopeKey(scope)
+  const abandoned = await tx.run(
+    `UPDATE kernel_run_leases SET held = 0, expires_at = $4
+      WHERE scope = $1 AND run_id = $2 AND fencing_token = $3 AND held = 1`,
+    [key, runId, fencingToken, now],
+  )
+  if (abandoned === 1) await freeSlots(tx, key, runId)
 }
 
 const LAPSES_AT_ONCE = 100

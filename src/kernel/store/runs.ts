@@ -1,5 +1,5 @@
 import { toTimestamp } from '../../base/clock.ts'
-import type { Queryable } from '../../database/database.ts'
+import { inList, type Queryable } from '../../database/database.ts'
 import type { Owner, Scope } from '../model/fields.ts'
 import type { Run, RunKind, RunSource, RunStatus } from '../model/run.ts'
 import { insertRecord, listRecords, saveRecord, type Family, type PageRequest, type RecordPage } from './records.ts'
@@ -43,6 +43,20 @@ export const runs: Family<Run> = {
       sought: `${run.goal}\n${run.status}`.toLowerCase(),
     }
   },
+  fixed: [
+    'kind',
+    'source',
+    'owner_type',
+    'owner_id',
+    'objective_id',
+    'project_id',
+    'parent_id',
+    'root_id',
+    'agent_id',
+    'precedence',
+    'created_at',
+    'deadline',
+  ],
   body: ({ leaseOwner: _o, leaseExpiresAt: _e, fencingToken: _t, lastClaimedAt: _c, ...kept }) => kept,
   joined: {
     columns: 'l.owner AS lease_owner, l.expires_at, l.fencing_token, l.claimed_at',
@@ -74,6 +88,17 @@ export async function insertRun(tx: Queryable, run: Run): Promise<Run> {
 /** Leases have their own functions. @throws conflict when another write came between */
 export const saveRun = (tx: Queryable, run: Run, now: number): Promise<Run> => saveRecord(tx, runs, run, now)
 
+/** Where runs that are worked on are by now. The key of kernel_runs. */
+export const readRevisions = (
+  db: Queryable,
+  scope: Scope,
+  ids: readonly string[],
+): Promise<{ id: string; revision: number }[]> =>
+  db.all(`SELECT id, revision FROM kernel_runs WHERE scope = $1 AND id IN ${inList(db, '$2')}`, [
+    scopeKey(scope),
+    JSON.stringify(ids),
+  ])
+
 export interface RunFilter {
   kind?: readonly RunKind[]
   objectiveId?: string
@@ -91,7 +116,7 @@ export interface RunFilter {
 const ORDERS = {
   /** kernel_runs_in_order, or of the filter: _by_objective, _by_project, _by_parent, _by_root, _by_agent, _by_owner. */
   scheduler: { columns: ['precedence', 'created_at', 'id'] },
-  /** kernel_runs_by_age. */
+  /** kernel_runs_by_age, or of an objective kernel_runs_by_objective_age. */
   created_desc: { columns: ['created_at', 'id'], descending: true },
 } as const
 export type RunOrder = keyof typeof ORDERS

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../database/database.ts'
+import { inList, type Queryable } from '../../database/database.ts'
 import type { Scope } from '../model/fields.ts'
 import type { Run } from '../model/run.ts'
 import { scopeKey } from './scope-key.ts'
@@ -41,12 +41,6 @@ export function slotsOf(run: Run): Need[] {
   ]
 }
 
-const readNeeds = (db: Queryable, scope: string, runId: string): Promise<Need[]> =>
-  db.all<Need>('SELECT kind, name, amount FROM kernel_run_slots WHERE scope = $1 AND run_id = $2 ORDER BY kind, name', [
-    scope,
-    runId,
-  ])
-
 /** Sets what a slot can hold (null for no bound) and whether it takes more runs at all; what is active stays. */
 export async function setSlot(
   tx: Queryable,
@@ -60,61 +54,41 @@ export async function setSlot(
   )
 }
 
-/** Takes all that a run needs, or gives false: what it took then is undone with the transaction. */
-export async function takeSlots(tx: Queryable, scope: Scope, runId: string, limits: WorkerLimits): Promise<boolean> {
-  const key = scopeKey(scope)
-  for (const { kind, name, amount } of await readNeeds(tx, key, runId)) {
-    const limit = kind === 'resource' ? 0 : limits[kind]
-    const taken = await tx.run(
-      `INSERT INTO kernel_slots (scope, kind, name, active, capacity, closed) VALUES ($1, $2, $3, $4, NULL, 0)
-       ON CONFLICT (scope, kind, name) DO UPDATE SET active = kernel_slots.active + excluded.active
-         WHERE kernel_slots.closed = 0
-           AND (kernel_slots.capacity IS NULL OR kernel_slots.active + excluded.active <= kernel_slots.capacity)
-           AND ($5 = 0 OR kernel_slots.active + excluded.active <= $5)`,
-      [key, kind, name, amount, limit],
-    )
-    if (taken === 0) return false
-  }
-  return true
-}
-
-export async function freeSlots(tx: Queryable, scope: string, runId: string): Promise<void> {
-  for (const { kind, name, amount } of await readNeeds(tx, scope, runId)) {
-    await tx.run('UPDATE kernel_slots SET active = active - $4 WHERE scope = $1 AND kind = $2 AND name = $3', [
-      scope,
-      kind,
-      name,
-      amount,
-    ])
-  }
-}
-
-/** One thing that keeps a run from being claimed. */
-export interface SlotBlock extends Need {
-  active: number
-  /** The smaller of the slot's and the worker's; absent where it is closed or unknown. */
-  limit?: number
-  closed: boolean
-}
-
-/** What keeps a run from being claimed now, of all that it needs. Contract: kernel-1.md 6.4. */
-export async function readSlotBlocks(
-  db: Queryable,
-  scope: Scope,
-  runId: string,
-  { limits, knownAgents }: { limits: WorkerLimits; knownAgents: boolean },
-): Promise<SlotBlock[]> {
-  const rows = await db.all<Need & { active: number | null; capacity: number | null; closed: number | null }>(
-    `SELECT n.kind, n.name, n.amount, s.active, s.capacity, s.closed
-       FROM kernel_run_slots n LEFT JOIN kernel_slots s ON s.scope = n.scope AND s.kind = n.kind AND s.name = n.name
-      WHERE n.scope = $1 AND n.run_id = $2 ORDER BY n.kind, n.name`,
-    [scopeKey(scope), runId],
+/** Takes all that a run needs, or gives false: what it took then is undone with the transaction. The keys of both tables. */
+export async function takeSlots(tx: Queryable, run: Run, limits: WorkerLimits): Promise<boolean> {
+  const limit = `CASE excluded.kind WHEN 'agent' THEN $3 WHEN 'owner' THEN $4 WHEN 'objective' THEN $5
+                   WHEN 'concurrency_key' THEN $6 ELSE 0 END`
+  const taken = await tx.run(
+    `INSERT INTO kernel_slots (scope, kind, name, active, capacity, closed)
+     SELECT scope, kind, name, amount, NULL, 0 FROM kernel_run_slots WHERE scope = $1 AND run_id = $2 ORDER BY kind, name
+     ON CONFLICT (scope, kind, name) DO UPDATE SET active = kernel_slots.active + excluded.active
+       WHERE kernel_slots.closed = 0
+         AND (kernel_slots.capacity IS NULL OR kernel_slots.active + excluded.active <= kernel_slots.capacity)
+         AND (${limit} = 0 OR kernel_slots.active + excluded.active <= ${limit})`,
+    [scopeKey(run.scope), run.id, limits.agent, limits.owner, limits.objective, limits.concurrency_key],
   )
-  return rows.flatMap(({ kind, name, amount, active, capacity, closed }): SlotBlock[] => {
-    const need = { kind, name, amount, active: active ?? 0 }
-    if (closed === 1 || (knownAgents && kind === 'agent' && closed === null)) return [{ ...need, closed: true }]
-    const own = kind === 'resource' || limits[kind] === 0 ? Infinity : limits[kind]
-    const limit = Math.min(capacity ?? Infinity, own)
-    return need.active + amount > limit ? [{ ...need, limit, closed: false }] : []
-  })
+  return taken === slotsOf(run).length
 }
+
+/** The key of kernel_run_slots, in whose order the slots are locked, as everywhere. */
+export const freeSlots = (tx: Queryable, scope: string, runId: string): Promise<number> =>
+  tx.run(
+    `UPDATE kernel_slots SET active = kernel_slots.active - n.amount
+       FROM (SELECT kind, name, amount FROM kernel_run_slots WHERE scope = $1 AND run_id = $2 ORDER BY kind, name) n
+      WHERE kernel_slots.scope = $1 AND kernel_slots.kind = n.kind AND kernel_slots.name = n.name`,
+    [scope, runId],
+  )
+
+export interface AgentSlot {
+  name: string
+  active: number
+  capacity: number
+}
+
+/** Of these agents, those that are deployed and take runs. The key of kernel_slots. */
+export const readAgentSlots = (db: Queryable, scope: Scope, agents: readonly string[]): Promise<AgentSlot[]> =>
+  db.all<AgentSlot>(
+    `SELECT name, active, capacity FROM kernel_slots
+      WHERE scope = $1 AND kind = 'agent' AND closed = 0 AND capacity IS NOT NULL AND name IN ${inList(db, '$2')}`,
+    [scopeKey(scope), JSON.stringify(agents)],
+  )

@@ -1,7 +1,8 @@
+import { toTimestamp } from '../../base/clock.ts'
 import type { Queryable } from '../../database/database.ts'
 import type { Scope } from '../model/fields.ts'
 import type { KeptTurn, Turn, TurnStatus } from '../model/turn.ts'
-import { listRecords, saveRecord, type Family, type RecordPage } from './records.ts'
+import { listRecords, type Family, type RecordPage } from './records.ts'
 import { scopeKey } from './scope-key.ts'
 import { Conditions } from './sql.ts'
 
@@ -12,15 +13,52 @@ export const turns: Family<Turn> = {
   columns: ({ runId, sequence, status }) => ({ run_id: runId, sequence, status }),
 }
 
-/** The outcome and usage of a turn: T4. @throws conflict when another write came between */
-export async function storeOutcome(tx: Queryable, { turn, outcome }: KeptTurn, now: number): Promise<Turn> {
-  const saved = await saveRecord(tx, turns, turn, now)
-  await tx.run('UPDATE kernel_turns SET outcome = $3 WHERE scope = $1 AND id = $2', [
-    scopeKey(turn.scope),
-    turn.id,
-    outcome === undefined ? null : JSON.stringify(outcome),
-  ])
-  return saved
+/** While its holder has the run: one that ran out is good until another has it. The key of kernel_run_leases. */
+const HELD = `EXISTS (SELECT 1 FROM kernel_run_leases l
+  WHERE l.scope = $1 AND l.run_id = $3 AND l.fencing_token = $4 AND l.owner IS NOT NULL)`
+
+/** Begins a turn: T3. False where the lease is lost, or the turn is there already. The unique keys of kernel_turns. */
+export async function insertTurn(tx: Queryable, turn: Turn, fencingToken: number): Promise<boolean> {
+  const inserted = await tx.run(
+    `INSERT INTO kernel_turns (scope, id, revision, run_id, sequence, status, body)
+     SELECT $1, $2, $5, $3, $6, $7, $8 WHERE ${HELD} ON CONFLICT DO NOTHING`,
+    [
+      scopeKey(turn.scope),
+      turn.id,
+      turn.runId,
+      fencingToken,
+      turn.revision,
+      turn.sequence,
+      turn.status,
+      JSON.stringify(turn),
+    ],
+  )
+  return inserted === 1
+}
+
+/** The outcome and usage of a turn: T4. Undefined where the lease is lost, or another went on with the turn. */
+export async function storeOutcome(
+  tx: Queryable,
+  { turn, outcome }: KeptTurn,
+  { fencingToken, now }: { fencingToken: number; now: number },
+): Promise<Turn | undefined> {
+  const next: Turn = { ...turn, revision: turn.revision + 1, updatedAt: toTimestamp(now) }
+  const stored = await tx.run(
+    `UPDATE kernel_turns SET revision = $5, status = $6, outcome = $7, body = $8
+      WHERE scope = $1 AND id = $2 AND run_id = $3 AND revision = $9 AND ${HELD}`,
+    [
+      scopeKey(turn.scope),
+      turn.id,
+      turn.runId,
+      fencingToken,
+      next.revision,
+      next.status,
+      outcome === undefined ? null : JSON.stringify(outcome),
+      JSON.stringify(next),
+      turn.revision,
+    ],
+  )
+  return stored === 1 ? next : undefined
 }
 
 /** The turn of a run with this number, as kept: to go on with after a crash. The unique key of run and sequence. */
@@ -37,23 +75,33 @@ export async function findTurn(
   return row && { turn: JSON.parse(row.body), ...(row.outcome !== null && { outcome: JSON.parse(row.outcome) }) }
 }
 
+/** The turn under way of a run. kernel_turns_unfinished. */
+export async function findUnfinishedTurn(db: Queryable, scope: Scope, runId: string): Promise<Turn | undefined> {
+  const row = await db.get<{ body: string }>(
+    `SELECT body FROM kernel_turns WHERE scope = $1 AND run_id = $2 AND status = 'running'`,
+    [scopeKey(scope), runId],
+  )
+  return row && JSON.parse(row.body)
+}
+
 /** By sequence. The unique key of run and sequence. */
 export const listTurns = (
   db: Queryable,
   scope: Scope,
-  { runId, status, afterSequence = 0, limit }: TurnFilter,
+  { runId, status, afterSequence = 0, offset = 0, limit }: TurnFilter,
 ): Promise<RecordPage<Turn>> =>
   listRecords(
     db,
     turns,
     new Conditions().and('t.scope = ?', scopeKey(scope)).and('t.run_id = ?', runId).among('t.status', status),
     { columns: ['sequence'] },
-    { limit, after: [afterSequence] },
+    { limit, offset, after: [afterSequence] },
   )
 
 export interface TurnFilter {
   runId: string
   status?: readonly TurnStatus[]
   afterSequence?: number
+  offset?: number
   limit: number
 }

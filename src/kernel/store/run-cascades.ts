@@ -1,0 +1,52 @@
+import type { Queryable } from '../../database/database.ts'
+import type { Scope } from '../model/fields.ts'
+import type { Run } from '../model/run.ts'
+import { scopeKey } from './scope-key.ts'
+
+/** Deeper ones are reached from those in between, which end too. */
+const MAX_DEPTH = 256
+
+/**
+ * Ids of descendants that are not at their end, the deepest first; of a run that completed, not what it handed off.
+ * A circle ends at the greatest depth. kernel_runs_by_parent.
+ */
+export async function findLiveDescendants(
+  db: Queryable,
+  scope: Scope,
+  { id, status }: Pick<Run, 'id' | 'status'>,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db.all<{ id: string }>(
+    `WITH RECURSIVE tree (id, depth) AS (
+       SELECT id, 1 FROM kernel_runs WHERE scope = $1 AND parent_id = $2 AND (source <> 'handoff' OR $3 = 0)
+       UNION
+       SELECT r.id, tree.depth + 1 FROM tree JOIN kernel_runs r ON r.scope = $1 AND r.parent_id = tree.id
+        WHERE tree.depth < ${MAX_DEPTH})
+     SELECT t.id FROM tree JOIN kernel_runs t ON t.scope = $1 AND t.id = tree.id
+      WHERE t.status NOT IN ('completed', 'failed', 'canceled') AND t.id <> $2
+      GROUP BY t.id ORDER BY MAX(tree.depth) DESC, t.id LIMIT $4`,
+    [scopeKey(scope), id, Number(status === 'completed'), limit],
+  )
+  return rows.map((row) => row.id)
+}
+
+/** Notes that descendants of a run are to be canceled. */
+export async function openCascade(tx: Queryable, scope: Scope, runId: string): Promise<void> {
+  await tx.run(
+    'INSERT INTO kernel_run_cascades (scope, run_id) VALUES ($1, $2) ON CONFLICT (scope, run_id) DO NOTHING',
+    [scopeKey(scope), runId],
+  )
+}
+
+export async function endCascade(tx: Queryable, scope: Scope, runId: string): Promise<void> {
+  await tx.run('DELETE FROM kernel_run_cascades WHERE scope = $1 AND run_id = $2', [scopeKey(scope), runId])
+}
+
+/** Runs whose descendants are still to be canceled. The key of kernel_run_cascades. */
+export async function listCascades(db: Queryable, scope: Scope, limit: number): Promise<string[]> {
+  const rows = await db.all<{ run_id: string }>(
+    'SELECT run_id FROM kernel_run_cascades WHERE scope = $1 ORDER BY run_id LIMIT $2',
+    [scopeKey(scope), limit],
+  )
+  return rows.map((row) => row.run_id)
+}
