@@ -1,6 +1,8 @@
 import { toTimestamp } from '../base/clock.ts'
 import { conflict, invalid } from './errors.ts'
 import type { BudgetPolicy, BudgetState, BudgetTopUp, Dimension, Reservation, Usage } from './model/budget.ts'
+import type { Objective } from './model/objective.ts'
+import type { Run } from './model/run.ts'
 
 /** What may be used, what is, and what is kept free for work under way. Contract: kernel-1.md 5. */
 
@@ -20,7 +22,7 @@ const isDimension = (name: string): name is Dimension => Object.hasOwn(SPENT, na
 const DIMENSIONS = Object.keys(SPENT).filter(isDimension)
 
 /** The dimensions that a budget bounds. */
-const boundedBy = (budget: BudgetPolicy): { dimension: Dimension; limit: number }[] =>
+export const boundedBy = (budget: BudgetPolicy): { dimension: Dimension; limit: number }[] =>
   DIMENSIONS.flatMap((dimension) => {
     const limit = budget[dimension]
     return limit === undefined ? [] : [{ dimension, limit }]
@@ -42,12 +44,34 @@ export interface Account {
   allocations: Readonly<Record<string, BudgetPolicy>>
 }
 
+export const accountOf = ({ budget, budgetUsage, budgetReservations, budgetAllocations }: Run): Account => ({
+  ...(budget && { budget }),
+  usage: budgetUsage,
+  reservations: budgetReservations,
+  allocations: budgetAllocations,
+})
+
+export const accountOfObjective = ({ budget, budgetAllocations }: Objective): Account => ({
+  ...(budget && { budget }),
+  usage: {},
+  reservations: {},
+  allocations: budgetAllocations,
+})
+
 /** Committed, reserved and given to children. */
 const taken = ({ usage, reservations, allocations }: Account, dimension: Dimension): number =>
   Object.values(reservations).reduce(
     (sum, { usage: reserved }) => sum + SPENT[dimension](reserved),
     SPENT[dimension](usage),
   ) + Object.values(allocations).reduce((sum, allocation) => sum + (allocation[dimension] ?? 0), 0)
+
+/** What may still be used; Infinity where there is no bound. */
+export const remainingIn = (account: Account, dimension: Dimension): number =>
+  (account.budget?.[dimension] ?? Infinity) - taken(account, dimension)
+
+/** What of the bounded dimensions is used, kept free and given on: all that a budget cost when its holder is at its end. */
+export const spentOf = (account: Account): BudgetPolicy =>
+  Object.fromEntries(boundedBy(account.budget ?? {}).map(({ dimension }) => [dimension, taken(account, dimension)]))
 
 /** A dimension in which a budget does not reach. */
 export interface Shortage {
@@ -83,18 +107,32 @@ export function settle(account: Account, id: string, used: Usage): Pick<Account,
 const DEFAULT_WARNING_PERMILLE = 800
 
 /** How far a budget is used: a dimension at its limit exhausts it, one at the warning line warns. */
-export function budgetStateOf(account: Account): BudgetState | undefined {
-  const { budget } = account
-  if (!budget) return undefined
-  const { warningPermille = 0 } = budget
+export const budgetStateOf = (account: Account): BudgetState | undefined =>
+  account.budget && (budgetAlarm(account)?.state ?? 'active')
+
+/** The first dimension at its limit, else the last at the warning line. */
+export function budgetAlarm(
+  account: Account,
+): { state: 'warning' | 'exhausted'; dimension: Dimension; limit: number; used: number } | undefined {
+  const { warningPermille = 0, ...budget } = account.budget ?? {}
   const permille = warningPermille > 0 ? warningPermille : DEFAULT_WARNING_PERMILLE
-  let state: BudgetState = 'active'
+  let alarm: ReturnType<typeof budgetAlarm>
   for (const { dimension, limit } of boundedBy(budget)) {
     const used = taken(account, dimension)
-    if (used >= limit) return 'exhausted'
-    if (used * 1000 >= limit * permille) state = 'warning'
+    if (used >= limit) return { state: 'exhausted', dimension, limit, used }
+    if (used * 1000 >= limit * permille) alarm = { state: 'warning', dimension, limit, used }
   }
-  return state
+  return alarm
+}
+
+/** Whether a run may be claimed once more; at its limit a claim pauses it. */
+export const hasAttempt = ({ budget, budgetUsage: { attempts = 0 } }: Run): boolean =>
+  budget?.maxAttempts === undefined || attempts < budget.maxAttempts
+
+/** The run with how far its budget is used. */
+export function withBudgetState(run: Run): Run {
+  const budgetState = budgetStateOf(accountOf(run))
+  return budgetState ? { ...run, budgetState } : run
 }
 
 /**

@@ -93,3 +93,9 @@ export function wakeRun(run: Run, now: number): Run {
   if (!pausedWakeCondition) throw conflict('the run waits for nothing')
   return { ...rest, pausedFrom: 'queued' }
 }
+
+/** The run waiting for something else than before; while paused, remembering that. @throws conflict when it may not wait */
+export const waitRun = (run: Run, to: RunStatus, wake: WakeCondition, now: number): Run =>
+  run.status === 'paused' && isWaiting(to)
+    ? { ...run, pausedFrom: to, pausedWakeCondition: wake }
+    : moveRun(run, { to, now, wake })

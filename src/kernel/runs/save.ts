@@ -3,15 +3,18 @@ import type { Run } from '../model/run.ts'
 import { isTerminal } from '../run-states.ts'
 import { releaseLease } from '../store/run-leases.ts'
 import { saveRun } from '../store/runs.ts'
+import { settleAllocations } from './allocations.ts'
 
 /**
- * Writes a run in its next state: one that leaves `running` gives back its lease, one at its end takes along what hangs on it.
+ * Writes a run in its next state: one that leaves `running` gives back its lease, one at its end takes along what hangs on it,
+ * and one that is charged after its end gives back less of its budget.
  * @throws conflict when another write came between
  */
 export async function saveMoved(change: Change, before: Run, next: Run): Promise<Run> {
   const { tx, scope, now } = change
   if (before.status === 'running' && next.status !== 'running') await releaseLease(tx, scope, before.id)
   const saved = await saveRun(tx, next, now)
-  if (isTerminal(saved.status) && !isTerminal(before.status)) change.ended(saved)
+  if (isTerminal(before.status)) await settleAllocations(change, saved)
+  else if (isTerminal(saved.status)) change.ended(saved)
   return saved
 }
