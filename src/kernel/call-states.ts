@@ -48,8 +48,10 @@ const MAX_ERROR = 1024
 /** The call after an attempt. What changes the world and may have been done is not sent again by itself. */
 export function finishAttempt(call: ActionCall, outcome: Outcome, retry: RetryPolicy, now: number): ActionCall {
   switch (outcome.kind) {
-    case 'succeeded':
-      return { ...moveCall(call, 'succeeded', now), output: outcome.output }
+    case 'succeeded': {
+      const { error: _e, failurePhase: _p, ...rest } = moveCall(call, 'succeeded', now)
+      return { ...rest, output: outcome.output }
+    }
     case 'not_sent':
       return { ...moveCall(call, 'ready', now), availableAt: toTimestamp(now), recoveredRunning: true }
     case 'unknown': {

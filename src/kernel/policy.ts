@@ -13,6 +13,8 @@ export const exceeds = (risk: Risk, bound: Risk): boolean => RISKS.indexOf(risk)
 /** What bounds an action, whoever asks: binding, deployment, definition, and for members of teams role and team. */
 export interface Bounds {
   enabled: boolean
+  /** Why none of the skill's actions may be done by this deployment. */
+  withheld?: string
   allowedActions: readonly string[]
   /** Each that there is: none may be exceeded. */
   maximumRisks: readonly { of: string; risk: Risk }[]
@@ -43,11 +45,9 @@ export interface PolicyDecision extends PolicyResult {
 }
 
 /** The strictest of all layers. */
-export async function evaluatePolicy(
-  proposal: ProposedAction,
-  { bounds, validators, policy }: Rules,
-): Promise<PolicyDecision> {
-  const denial = boundsDenial(proposal, bounds) ?? (await validatorDenial(proposal, validators))
+export async function evaluatePolicy(proposal: ProposedAction, { policy, ...rules }: Rules): Promise<PolicyDecision> {
+  const { bounds } = rules
+  const denial = await findDenial(proposal, rules)
   if (denial !== undefined) return complete({ outcome: 'deny', reason: denial })
   const asked = askingResult(proposal, bounds)
   const configured = await Promise.resolve()
@@ -69,10 +69,16 @@ const askingResult = ({ risk }: ProposedAction, { requireApprovalAt }: Bounds): 
     ? { outcome: 'require_approval', reason: `risk ${risk} needs approval` }
     : { outcome: 'allow' }
 
-/** Why the bounds deny an action: asked again right before it is done. */
-export function boundsDenial(proposal: ProposedAction, bounds: Bounds): string | undefined {
+/** Why the bounds or a validator deny an action: asked again right before it is done. */
+export const findDenial = async (
+  proposal: ProposedAction,
+  { bounds, validators }: Pick<Rules, 'bounds' | 'validators'>,
+): Promise<string | undefined> => boundsDenial(proposal, bounds) ?? (await validatorDenial(proposal, validators))
+
+function boundsDenial(proposal: ProposedAction, bounds: Bounds): string | undefined {
   const { action, risk } = proposal
   if (!bounds.enabled) return 'the skill binding is disabled'
+  if (bounds.withheld !== undefined) return bounds.withheld
   if (!bounds.allowedActions.includes(action)) return `the binding does not allow ${action}`
   const exceeded = bounds.maximumRisks.find((maximum) => exceeds(risk, maximum.risk))
   if (exceeded) return `risk ${risk} is above the ${exceeded.risk} of the ${exceeded.of}`
