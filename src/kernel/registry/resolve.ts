@@ -1,0 +1,24 @@
+import type { Queryable } from '../../database/database.ts'
+import type { AgentDeployment } from '../model/deployment.ts'
+import type { Scope } from '../model/fields.ts'
+import type { Run } from '../model/run.ts'
+import { findDefinition } from '../store/definitions.ts'
+import { agentDeployments, type Deployed } from '../store/deployments.ts'
+import { findRecord } from '../store/records.ts'
+import { executorOf } from '../store/slots.ts'
+
+/** Whether runs are claimed for a deployment in this state. */
+export const takesRuns = ({ rolloutStatus }: Pick<AgentDeployment, 'rolloutStatus'>): boolean =>
+  rolloutStatus === 'active' || rolloutStatus === 'degraded'
+
+/**
+ * The deployment that executes a run, with its active definition; undefined where the run names none, or where it is absent,
+ * pending, paused or retired. Contract: kernel-1.md 6.4, 11
+ */
+export async function resolveDeployment(db: Queryable, scope: Scope, run: Run): Promise<Deployed<'agent'> | undefined> {
+  const id = executorOf(run)
+  const deployment = id === undefined ? undefined : await findRecord(db, agentDeployments, scope, id)
+  if (!deployment || !takesRuns(deployment)) return undefined
+  const definition = await findDefinition(db, 'agent', scope, deployment.definitionId, deployment.activeVersion)
+  return definition && { deployment, definition }
+}
