@@ -1,25 +1,25 @@
 import { toTimestamp } from '../base/clock.ts'
-import type { Queryable } from '../database/database.ts'
-import type { NewEvent } from './model/event.ts'
+import { hasAttempt } from './budgets.ts'
+import { aboutRun, BY_KERNEL, makeChange, type Change } from './change.ts'
+import type { KernelContext } from './context.ts'
 import type { Scope } from './model/fields.ts'
 import type { Run } from './model/run.ts'
 import { moveRun, pauseRun } from './run-states.ts'
-import { appendEvents } from './store/events.ts'
 import { findClaimable, markDue, type Candidate, type Claimant } from './store/run-claims.ts'
 import { grantLease, lapseLeases, releaseLease } from './store/run-leases.ts'
 import { saveRun } from './store/runs.ts'
-import { executorOf, takeSlots } from './store/slots.ts'
-import type { KernelStore } from './store/store.ts'
+import { takeSlots } from './store/slots.ts'
 
-export interface ClaimRequest extends Claimant {
+export interface ClaimRequest extends Omit<Claimant, 'left'> {
   scope: Scope
   /** Its name in leases and events. */
   worker: string
   leaseMs: number
+  /** False where what became due, what ran out and what was left was looked for a moment ago. */
+  sweep?: boolean
 }
 
-export interface Claimed {
-  run: Run
+export interface Claimed extends Candidate {
   fencingToken: number
 }
 
@@ -34,14 +34,11 @@ class SlotsTaken extends Error {}
  * Gives the run that is next to a worker, or undefined when there is none. At its attempt limit a run is paused instead.
  * T2: status, attempt, lease, token, slots and event in one transaction. Contract: kernel-1.md 14.1, 14.4
  */
-export async function claimRun(
-  store: KernelStore,
-  newId: () => string,
-  request: ClaimRequest,
-): Promise<Claimed | undefined> {
+export async function claimRun(context: KernelContext, request: ClaimRequest): Promise<Claimed | undefined> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await store.database.transaction((tx) => claim(tx, newId, request, store.now()))
+      const { result } = await makeChange(context, request.scope, BY_KERNEL, (change) => claim(change, request))
+      return result
     } catch (error) {
       if (!(error instanceof SlotsTaken)) throw error
       if (attempt === ATTEMPTS) return undefined
@@ -49,80 +46,51 @@ export async function claimRun(
   }
 }
 
-async function claim(
-  tx: Queryable,
-  newId: () => string,
-  request: ClaimRequest,
-  now: number,
-): Promise<Claimed | undefined> {
-  const { scope, worker, leaseMs } = request
-  const events: NewEvent[] = []
-  const report = (run: Run, eventType: string, summary: string, payload: Record<string, unknown>): void =>
-    void events.push(claimEvent(newId(), run, { eventType, summary, payload, now }))
-  await markDue(tx, scope, now)
-  await lapseLeases(tx, scope, now)
-  let claimed: Claimed | undefined
-  for (let pauses = 0; pauses < PAUSES_AT_ONCE; pauses++) {
-    const candidate = await findClaimable(tx, scope, request)
-    if (!candidate) break
-    const { run, recovered } = candidate
-    if (run.budget?.maxAttempts !== undefined && (run.budgetUsage.attempts ?? 0) >= run.budget.maxAttempts) {
-      await releaseLease(tx, scope, run.id)
-      await saveRun(tx, { ...pauseRun(run, 'budget'), budgetState: 'exhausted' }, now)
-      report(run, 'run.paused', 'Paused: no attempt is left', { from: run.status, to: 'paused', reason: 'budget' })
-      continue
-    }
-    if (!(await takeSlots(tx, scope, run.id, request.limits))) throw new SlotsTaken()
-    const lease = await grantLease(tx, scope, run.id, { owner: worker, now, leaseMs })
-    const started = await saveRun(tx, startAttempt(candidate, now), now)
-    const { owner: leaseOwner, fencingToken } = lease
-    claimed = {
-      fencingToken,
-      run: {
-        ...started,
-        leaseOwner,
-        fencingToken,
-        leaseExpiresAt: toTimestamp(lease.expiresAt),
-        lastClaimedAt: toTimestamp(now),
-      },
-    }
-    const payload = { worker, fencingToken, attempt: started.attempt, recovered }
-    report(started, 'run.claimed', `Claimed by ${worker}`, payload)
-    break
+async function claim(change: Change, request: ClaimRequest): Promise<Claimed | undefined> {
+  const { tx, scope, now } = change
+  change.wakesNobody()
+  const { sweep = true } = request
+  if (sweep) {
+    await markDue(tx, scope, now)
+    await lapseLeases(tx, scope, now)
   }
-  await appendEvents(tx, events)
-  return claimed
+  for (let pauses = 0; pauses < PAUSES_AT_ONCE; pauses++) {
+    const candidate = await findClaimable(tx, scope, { ...request, left: sweep })
+    if (!candidate) return undefined
+    const { run } = candidate
+    if (hasAttempt(run)) return take(change, request, candidate)
+    await releaseLease(tx, scope, run.id)
+    await saveRun(tx, { ...pauseRun(run, 'budget'), budgetState: 'exhausted' }, now)
+    const payload = { from: run.status, to: 'paused', reason: 'budget' }
+    change.report({ ...aboutRun(run), eventType: 'run.paused', summary: 'Paused: no attempt is left', payload })
+  }
+  return undefined
 }
 
-const startAttempt = ({ run }: Candidate, now: number): Run => ({
+/** The slots, for which others wait, are taken after all else. */
+async function take(change: Change, request: ClaimRequest, { run, recovered }: Candidate): Promise<Claimed> {
+  const { tx, scope, now } = change
+  const { worker, leaseMs } = request
+  const { owner, expiresAt, fencingToken } = await grantLease(tx, scope, run.id, { owner: worker, now, leaseMs })
+  const started = await saveRun(tx, startAttempt(run, now), now)
+  if (!(await takeSlots(tx, run, request.limits))) throw new SlotsTaken()
+  change.report({
+    ...aboutRun(started),
+    eventType: 'run.claimed',
+    summary: `Claimed by ${worker}`,
+    payload: { worker, fencingToken, attempt: started.attempt, recovered },
+  })
+  const lease = {
+    leaseOwner: owner,
+    fencingToken,
+    leaseExpiresAt: toTimestamp(expiresAt),
+    lastClaimedAt: toTimestamp(now),
+  }
+  return { fencingToken, recovered, run: { ...started, ...lease } }
+}
+
+const startAttempt = (run: Run, now: number): Run => ({
   ...moveRun(run, { to: 'running', now }),
   attempt: run.attempt + 1,
   budgetUsage: { ...run.budgetUsage, attempts: (run.budgetUsage.attempts ?? 0) + 1 },
 })
-
-interface ClaimEvent {
-  eventType: string
-  summary: string
-  payload: Record<string, unknown>
-  now: number
-}
-
-function claimEvent(id: string, run: Run, { eventType, summary, payload, now }: ClaimEvent): NewEvent {
-  const agentId = executorOf(run)
-  return {
-    id,
-    scope: run.scope,
-    eventType,
-    runId: run.id,
-    ...(agentId !== undefined && { agentId }),
-    ...(run.objectiveId !== undefined && { objectiveId: run.objectiveId }),
-    ...(run.projectId !== undefined && { projectId: run.projectId }),
-    ...(run.parentRunId !== undefined && { parentRunId: run.parentRunId }),
-    ...(run.owner.type === 'team' && { teamId: run.owner.id }),
-    actor: { type: 'system', id: 'kernel' },
-    actorSource: 'kernel',
-    summary,
-    payload,
-    createdAt: toTimestamp(now),
-  }
-}

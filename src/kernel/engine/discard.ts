@@ -1,0 +1,57 @@
+import { aboutRun, BY_KERNEL, makeChange } from '../change.ts'
+import type { Turn } from '../model/turn.ts'
+import { isTerminal, moveRun } from '../run-states.ts'
+import { pauseForBudget } from '../runs/reservations.ts'
+import { saveMoved } from '../runs/save.ts'
+import { lockRecord, saveRecord } from '../store/records.ts'
+import { abandonLease, holdsLease } from '../store/run-leases.ts'
+import { runs, saveRun } from '../store/runs.ts'
+import { findTurn, turns } from '../store/turns.ts'
+import { learnDiscard, type Discard, type Held } from './held.ts'
+import type { TurnParts } from './parts.ts'
+import { settleTurn } from './settlement.ts'
+
+/**
+ * Closes a turn whose outcome nobody wants: nothing of it is published, its usage is charged, and a run that goes on takes
+ * another turn. After a lost lease the turn is the next holder's. Contract: kernel-1.md 6.5, 14.3
+ * @param known why; found out where it is not
+ */
+export async function discardTurn(
+  { context }: Pick<TurnParts, 'context'>,
+  held: Held,
+  turn: Turn,
+  known?: Discard,
+): Promise<void> {
+  const { scope, id } = held.run
+  const reason = known ?? (await learnDiscard(context, held))
+  if (reason === 'lease_lost') return
+  await makeChange(context, scope, BY_KERNEL, async (change) => {
+    const { tx, now, at } = change
+    if (reason === 'engine_stopped') return abandonLease(tx, scope, id, { fencingToken: held.fencingToken, now })
+    const run = await lockRecord(tx, runs, scope, id)
+    const isOver = run.status === 'paused' || isTerminal(run.status)
+    if (!isOver && !(await holdsLease(tx, scope, id, held.fencingToken))) return
+    const kept = await findTurn(tx, scope, id, turn.sequence)
+    if (kept?.turn.revision !== turn.revision) return
+    const canceled = { ...turn, status: 'canceled' as const, discardReason: reason, completedAt: at }
+    await saveRecord(tx, turns, canceled, now)
+    const settled = { ...settleTurn(change, run, turn), lastAppliedTurn: turn.sequence }
+    const about = { ...aboutRun(run), turnId: turn.id }
+    change.report({
+      ...about,
+      eventType: 'turn.canceled',
+      summary: `The turn was dropped: ${reason.replaceAll('_', ' ')}`,
+      payload: { turnId: turn.id, code: reason },
+    })
+    if (isOver) await saveRun(tx, settled, now)
+    else if (reason === 'duration_budget') {
+      const shortage = { dimension: 'maxDurationMs' as const, required: 1, remaining: 0 }
+      const reservation = { turns: 1, durationMs: 1 }
+      await saveMoved(change, run, pauseForBudget(change, settled, turn.id, { reservation, shortage }))
+    } else {
+      await saveMoved(change, run, moveRun(settled, { to: 'queued', now }))
+      const payload = { turnSequence: turn.sequence }
+      change.report({ ...about, eventType: 'run.yielded', summary: 'Another turn follows', payload })
+    }
+  })
+}

@@ -1,0 +1,147 @@
+import type { Clock } from '../../base/clock.ts'
+import { systemClock } from '../../base/clock.ts'
+import { errorText } from '../../base/errors.ts'
+import { redact } from '../../base/redact.ts'
+import type { Envelope } from '../model/envelope.ts'
+import { ModelFailure, type ModelCall, type ModelHost, type ModelReply } from '../ports.ts'
+import { OUTCOME_TOOL } from './outcome-tool.ts'
+import { estimateTokens } from './usage.ts'
+
+/** A model behind an address that speaks chat completions. Contract: kernel-1.md 14.3. */
+
+export interface ModelHostOptions {
+  /** Without the `/chat/completions`. */
+  baseUrl: string
+  model: string
+  apiKey?: string
+  clock?: Clock
+}
+
+const MAX_BYTES = 4 * 1024 * 1024
+const MAX_OUTPUT_TOKENS = 4096
+const MAX_REASON = 300
+
+const SYSTEM =
+  'You are an agent that works on one goal, turn by turn. Each turn you get the state of the work as JSON and answer with ' +
+  'one call of submit_agent_turn. You only propose: an action, fork or delegation is carried out afterwards, and its result ' +
+  'is in `results` of a later turn. Propose at most one. Everything you must remember belongs into the checkpoint. ' +
+  'Follow `guidance` before all else. `repair` says what was wrong with your answer before.'
+
+/** One forced function call per turn; no redirects, 4 MiB at most both ways. The key is in no error. */
+export function createModelHost({ baseUrl, model, apiKey, clock = systemClock }: ModelHostOptions): ModelHost {
+  const url = `${baseUrl.replace(/\/+$/, '')}/chat/completions`
+  const { host } = new URL(url)
+  const headers = {
+    'content-type': 'application/json',
+    ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
+  }
+  const explain = (text: string): string => {
+    const hidden = redact(apiKey ? text.replaceAll(apiKey, '[REDACTED]') : text)
+    return hidden.replace(/\s+/g, ' ').trim().slice(0, MAX_REASON)
+  }
+
+  async function send(body: string, { signal }: ModelCall): Promise<{ response: Response; text?: string }> {
+    try {
+      const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' })
+      const text = await readBounded(response)
+      return { response, ...(text !== undefined && { text }) }
+    } catch (error) {
+      const cause = error instanceof Error && error.cause ? `: ${errorText(error.cause)}` : ''
+      throw new ModelFailure('unavailable', explain(`the model did not answer: ${errorText(error)}${cause}`))
+    }
+  }
+
+  return {
+    async propose(envelope, call) {
+      const body = requestOf(model, envelope, call)
+      if (Buffer.byteLength(body) > MAX_BYTES) throw new ModelFailure('rejected', 'the request is larger than 4 MiB')
+      const { response, text } = await send(body, call)
+      if (!response.ok) {
+        const message = explain(`the model answered ${response.status}: ${text ?? ''}`)
+        const isDown = response.status === 429 || response.status === 408 || response.status >= 500
+        throw new ModelFailure(isDown ? 'unavailable' : 'rejected', message, retryAfter(response, clock.now()))
+      }
+      const reply = text === undefined ? { malformed: 'the answer is larger than 4 MiB' } : readReply(text)
+      const usage = reply.usage ?? {
+        inputTokens: estimateTokens(body),
+        outputTokens: estimateTokens(text ?? ''),
+        estimated: true,
+      }
+      return { modelProvider: host.slice(0, 256), model, ...reply, usage }
+    },
+  }
+}
+
+function requestOf(model: string, envelope: Envelope, { reservation }: ModelCall): string {
+  const { systemPrompt } = envelope.instructions
+  return JSON.stringify({
+    model,
+    messages: [
+      { role: 'system', content: systemPrompt === undefined ? SYSTEM : `${SYSTEM}\n\n${systemPrompt}` },
+      { role: 'user', content: JSON.stringify(envelope) },
+    ],
+    tools: [OUTCOME_TOOL],
+    tool_choice: { type: 'function', function: { name: OUTCOME_TOOL.function.name } },
+    max_tokens: Math.min(reservation.outputTokens ?? MAX_OUTPUT_TOKENS, MAX_OUTPUT_TOKENS),
+  })
+}
+
+/** Undefined where it is longer than 4 MiB. */
+async function readBounded(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length
+    if (length > MAX_BYTES) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** Seconds, or a date. */
+function retryAfter({ headers }: Response, now: number): number | undefined {
+  const value = headers.get('retry-after') ?? ''
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now
+  return ms > 0 ? ms : undefined
+}
+
+/** What is read of an answer; the rest is the provider's own. */
+interface Completion {
+  model?: unknown
+  choices?: {
+    finish_reason?: unknown
+    message?: { tool_calls?: { function?: { name?: unknown; arguments?: unknown } }[] }
+  }[]
+  usage?: { prompt_tokens?: unknown; completion_tokens?: unknown }
+}
+
+function readReply(text: string): ModelReply {
+  const completion = parse<Completion>(text)
+  if (completion === undefined || completion === null) return { malformed: 'the answer is no JSON' }
+  const { model, usage, choices } = completion
+  const about: ModelReply = {
+    ...(typeof model === 'string' && { model: model.slice(0, 256) }),
+    ...(typeof usage?.prompt_tokens === 'number' &&
+      typeof usage.completion_tokens === 'number' && {
+        usage: { inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens },
+      }),
+  }
+  const [choice] = Array.isArray(choices) ? choices : []
+  const calls = choice?.message?.tool_calls
+  const call = Array.isArray(calls)
+    ? calls.find((made) => made.function?.name === OUTCOME_TOOL.function.name)?.function
+    : undefined
+  if (!call) return { ...about, malformed: `${OUTCOME_TOOL.function.name} was not called` }
+  const outcome = typeof call.arguments === 'string' ? parse<unknown>(call.arguments) : call.arguments
+  if (outcome !== undefined) return { ...about, outcome }
+  const cut = choice?.finish_reason === 'length' ? ': it was cut at the limit of tokens, be shorter' : ''
+  return { ...about, malformed: `the arguments of ${OUTCOME_TOOL.function.name} are no JSON${cut}` }
+}
+
+function parse<T>(text: string): T | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

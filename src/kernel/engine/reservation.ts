@@ -1,0 +1,35 @@
+import { accountOf, remainingIn, shortageOf, type Shortage } from '../budgets.ts'
+import type { Usage } from '../model/budget.ts'
+import type { Run } from '../model/run.ts'
+
+/** What is set aside for a turn before the model is asked. Contract: kernel-1.md 5. */
+
+/** No call takes longer. */
+export const MODEL_CALL_MS = 90_000
+const MAX_OUTPUT_TOKENS = 4096
+
+/** For a run without a budget: nothing is set aside, but no call takes more. */
+const WITHOUT_BUDGET: Usage = { turns: 1, outputTokens: MAX_OUTPUT_TOKENS, durationMs: MODEL_CALL_MS }
+
+export interface Afforded {
+  reservation: Usage
+  /** The least that a turn needs is not there. */
+  shortage?: Shortage
+}
+
+/** As much as a turn may need, where so much is left. @param inputTokens asked for only where there is a budget */
+export function affordTurn(run: Run, inputTokens: () => number): Afforded {
+  if (!run.budget) return { reservation: WITHOUT_BUDGET }
+  const account = accountOf(run)
+  const input = inputTokens()
+  const least = { turns: 1, inputTokens: input, outputTokens: 1, durationMs: 1 }
+  const shortage = shortageOf(account, { ...least, costMicros: 1 })
+  if (shortage) return { reservation: least, shortage }
+  const output = Math.min(remainingIn(account, 'maxOutputTokens'), remainingIn(account, 'maxTotalTokens') - input)
+  const reservation = {
+    ...least,
+    outputTokens: Math.min(MAX_OUTPUT_TOKENS, output),
+    durationMs: Math.min(MODEL_CALL_MS, remainingIn(account, 'maxDurationMs')),
+  }
+  return { reservation }
+}

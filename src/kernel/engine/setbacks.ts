@@ -1,0 +1,91 @@
+import { toTimestamp } from '../../base/clock.ts'
+import { aboutRun } from '../change.ts'
+import type { Run } from '../model/run.ts'
+import type { Turn } from '../model/turn.ts'
+import type { ModelFailure } from '../ports.ts'
+import { moveRun, pauseRun } from '../run-states.ts'
+import { saveMoved } from '../runs/save.ts'
+import { saveRecord } from '../store/records.ts'
+import { turns } from '../store/turns.ts'
+import { reportTransition } from './apply.ts'
+import { changeHeld, type Held } from './held.ts'
+import type { TurnParts } from './parts.ts'
+import { settleTurn } from './settlement.ts'
+
+/** What follows when a model gives no outcome. Contract: kernel-1.md 14.3 */
+
+const WAITS_MS = [5000, 10_000, 20_000, 40_000]
+const MAX_JITTER = 0.2
+const MAX_WAIT_MS = 600_000
+/** In a row. */
+const MAX_FAILURES = 20
+
+/** When a model that is down is asked again: what it asked for wins. */
+function waitOf(attempt: number, { retryAfterMs }: ModelFailure, random: number): number {
+  if (retryAfterMs !== undefined) return Math.min(retryAfterMs, MAX_WAIT_MS)
+  const wait = WAITS_MS[Math.min(attempt, WAITS_MS.length) - 1] ?? 0
+  return Math.round(wait * (1 + MAX_JITTER * random))
+}
+
+/** The run sleeps and goes on with the same turn; after 20 failures in a row it is paused. */
+export async function retryLater(parts: TurnParts, held: Held, turn: Turn, failure: ModelFailure): Promise<void> {
+  const { hostAttempts = 1 } = turn.usage
+  const inRow = ((hostAttempts - 1) % MAX_FAILURES) + 1
+  const wait = waitOf(inRow, failure, parts.random())
+  await changeHeld(parts, held, async (change, run) => {
+    const { tx, now } = change
+    change.wakesNobody()
+    await saveRecord(tx, turns, turn, now)
+    const about = { ...aboutRun(run), turnId: turn.id, severity: 'warning' as const }
+    if (inRow === MAX_FAILURES) {
+      held.run = await saveMoved(change, run, pauseRun(run, 'model_unavailable'))
+      const payload = { from: run.status, to: 'paused', reason: 'model_unavailable' }
+      return change.report({ ...about, eventType: 'run.paused', summary: failure.message, payload })
+    }
+    const retryAt = toTimestamp(now + wait)
+    const wake = { type: 'timer' as const, wakeAt: retryAt }
+    held.run = await saveMoved(change, run, moveRun(run, { to: 'sleeping', now, wake }))
+    const payload = { turnId: turn.id, hostAttempt: hostAttempts, retryAt, code: 'model_unavailable' }
+    return change.report({ ...about, eventType: 'turn.retry_scheduled', summary: failure.message, payload })
+  })
+}
+
+/** Turn and run end: the model refuses, or does not learn to answer. */
+export async function failTurn(
+  parts: TurnParts,
+  held: Held,
+  turn: Turn,
+  error: NonNullable<Run['error']>,
+): Promise<void> {
+  await changeHeld(parts, held, async (change, run) => {
+    const { tx, now, at } = change
+    const failed: Turn = { ...turn, status: 'failed', error, nextRunStatus: 'failed', runError: error, completedAt: at }
+    await saveRecord(tx, turns, failed, now)
+    change.report({
+      ...aboutRun(run),
+      turnId: turn.id,
+      eventType: 'turn.failed',
+      severity: 'error',
+      summary: error.message,
+      payload: { turnId: turn.id, code: error.code },
+    })
+    const settled = { ...settleTurn(change, run, turn), lastAppliedTurn: turn.sequence, error }
+    held.run = await saveMoved(change, run, moveRun(settled, { to: 'failed', now }))
+    reportTransition(change, run, held.run, failed)
+  })
+}
+
+/** A run that nothing here can work on ends before its turn begins. */
+export async function failUnresolved(parts: TurnParts, held: Held, message: string): Promise<void> {
+  await changeHeld(parts, held, async (change, run) => {
+    const error = { code: 'runner_unresolved', message }
+    held.run = await saveMoved(change, run, { ...moveRun(run, { to: 'failed', now: change.now }), error })
+    change.report({
+      ...aboutRun(run),
+      eventType: 'run.transitioned',
+      severity: 'error',
+      summary: message,
+      payload: { from: run.status, to: 'failed', turnSequence: run.lastAppliedTurn, reason: error.code },
+    })
+  })
+}

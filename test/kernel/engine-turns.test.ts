@@ -1,0 +1,253 @@
+import { expect, test } from 'vitest'
+import type { Database } from '../../src/database/database.ts'
+import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
+import { discardTurn } from '../../src/kernel/engine/discard.ts'
+import { beginTurn } from '../../src/kernel/engine/begin.ts'
+import { Heartbeat } from '../../src/kernel/engine/heartbeat.ts'
+import { pauseRun, resumeRun } from '../../src/kernel/run-states.ts'
+import { cancelRun } from '../../src/kernel/runs/cancel.ts'
+import { saveMoved } from '../../src/kernel/runs/save.ts'
+import { lockRecord } from '../../src/kernel/store/records.ts'
+import { runs } from '../../src/kernel/store/runs.ts'
+import type { Run } from '../../src/kernel/model/run.ts'
+import { bench, gate, LEASE_MS, overlaid, useModel, type Bench } from './engine-support.ts'
+import { describeStores } from './support.ts'
+
+const model = useModel()
+const NOTHING_AROUND = { instructions: {}, eligibleAgents: [], skills: [], actions: [] }
+
+/** What another does to a run meanwhile. */
+const change = async (it: Bench, id: string, next: (run: Run, now: number) => Run): Promise<void> => {
+  await makeChange(it.context, it.scope, BY_KERNEL, async (made) => {
+    const run = await lockRecord(made.tx, runs, it.scope, id)
+    await saveMoved(made, run, next(run, made.now))
+  })
+}
+const guide = (it: Bench, id: string, instruction: string): Promise<void> =>
+  change(it, id, (run) => ({
+    ...run,
+    pendingInterventions: [
+      ...run.pendingInterventions,
+      { id: it.context.newId(), actor: { type: 'user', id: 'eve' }, instruction, createdAt: run.updatedAt },
+    ],
+  }))
+
+describeStores('turns', (open) => {
+  test('kernel#49 sleep with a timer, resume from the checkpoint: exactly two turns', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Sleep')
+    const wakeAt = open().at(60_000)
+    model().script(goal, [
+      { outcome: { status: 'sleeping', checkpoint: { seen: 7 }, wakeCondition: { type: 'timer', wakeAt } } },
+      { outcome: { status: 'completed', output: { stars: 7 } } },
+    ])
+    const { id } = await it.create({ goal })
+    expect(await it.work()).toBe(1)
+    expect(await it.read(id)).toMatchObject({ status: 'sleeping', wakeCondition: { type: 'timer', wakeAt } })
+    expect(await it.work()).toBe(0)
+    open().advance(60_000)
+    expect(await it.work()).toBe(1)
+    expect(await it.read(id)).toMatchObject({
+      status: 'completed',
+      output: { stars: 7 },
+      lastAppliedTurn: 2,
+      attempt: 2,
+    })
+    expect(
+      model()
+        .asked(goal)
+        .map(({ envelope }) => envelope.checkpoint),
+    ).toEqual([{}, { seen: 7 }])
+    const turns = await it.turns(id)
+    expect(turns.map(({ sequence, status, model: name }) => [sequence, status, name])).toEqual([
+      [1, 'completed', 'scripted-1'],
+      [2, 'completed', 'scripted-1'],
+    ])
+    expect(await it.eventTypes(id)).toEqual([
+      'run.created',
+      'run.claimed',
+      'run.transitioned',
+      'run.woken',
+      'run.claimed',
+      'run.transitioned',
+    ])
+  })
+
+  test('kernel#60 an overdue timer fires after a restart', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Overdue')
+    const wakeCondition = { type: 'timer', wakeAt: open().at(1000) }
+    model().script(goal, [{ outcome: { status: 'sleeping', wakeCondition } }, { outcome: { status: 'completed' } }])
+    const { id } = await it.create({ goal })
+    await it.work()
+    open().advance(3_600_000)
+    const again = bench({ ...open(), scope: () => it.scope }, model())
+    expect(await again.work()).toBe(1)
+    expect((await it.read(id)).status).toBe('completed')
+  })
+
+  test('a turn that only goes on gives the run back to the queue', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Steps')
+    model().script(goal, [
+      { outcome: { checkpoint: { step: 1 }, plan: { next: 'more' } } },
+      { outcome: { status: 'failed' } },
+    ])
+    const { id } = await it.create({ goal })
+    expect(await it.work()).toBe(2)
+    expect(await it.read(id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'agent_failed' },
+      plan: { next: 'more' },
+    })
+    expect((await it.eventTypes(id)).filter((type) => type !== 'run.claimed')).toEqual([
+      'run.created',
+      'run.transitioned',
+      'run.yielded',
+      'run.transitioned',
+    ])
+  })
+
+  test('kernel#39 guidance during a turn: output withheld, usage charged, the next turn sees it', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Guided')
+    model().script(goal, (_, request) =>
+      request === 0
+        ? { outcome: { status: 'completed', output: { wrong: true } } }
+        : { outcome: { status: 'completed', output: { right: true } } },
+    )
+    const { id } = await it.create({ goal })
+    const held = await it.claim()
+    if (!held) throw new Error('nothing was claimed')
+    const asking = bench({ ...open(), scope: () => it.scope }, model(), {
+      model: {
+        propose: async (envelope, call) => {
+          const reply = await it.parts.model.propose(envelope, call)
+          if (envelope.guidance.length === 0) await guide(it, id, 'Look again')
+          return reply
+        },
+      },
+    })
+    expect(await asking.turn(held)).toBe(false)
+    const between = await it.read(id)
+    expect(between).toMatchObject({ status: 'queued', lastAppliedTurn: 1, budgetUsage: { turns: 1, inputTokens: 100 } })
+    expect(between.output).toBeUndefined()
+    expect(await asking.work()).toBe(1)
+    const after = await it.read(id)
+    expect(after).toMatchObject({ status: 'completed', output: { right: true }, pendingInterventions: [] })
+    expect(after.budgetUsage).toMatchObject({ turns: 2, inputTokens: 200, outputTokens: 20 })
+    expect(model().asked(goal)[1]?.envelope.guidance).toMatchObject([{ instruction: 'Look again' }])
+    expect(await it.turns(id)).toMatchObject([
+      { sequence: 1, status: 'canceled', discardReason: 'newer_guidance', usage: { inputTokens: 100 } },
+      { sequence: 2, status: 'completed' },
+    ])
+  })
+
+  test.each(['pause', 'cancel'])(
+    'kernel#56 the turn of a run that is gone by %s ends canceled, its usage charged',
+    async (kind) => {
+      const it = bench(open(), model())
+      const goal = it.goal('Gone')
+      model().script(goal, [{ outcome: { status: 'completed', output: { late: true } } }])
+      const { id } = await it.create({ goal, budget: { maxTurns: 5, maxInputTokens: 10_000 } })
+      const asking = bench({ ...open(), scope: () => it.scope }, model(), {
+        model: {
+          propose: async (envelope, call) => {
+            const reply = await it.parts.model.propose(envelope, call)
+            await makeChange(it.context, it.scope, BY_KERNEL, async (made) => {
+              const run = await lockRecord(made.tx, runs, it.scope, id)
+              await (kind === 'cancel' ? cancelRun(made, run) : saveMoved(made, run, pauseRun(run, 'command')))
+            })
+            return reply
+          },
+        },
+      })
+      await asking.work()
+      const run = await it.read(id)
+      expect(run).toMatchObject({ status: kind === 'cancel' ? 'canceled' : 'paused', budgetReservations: {} })
+      expect(run.budgetUsage).toMatchObject({ turns: 1, inputTokens: 100, outputTokens: 10 })
+      expect(run.output).toBeUndefined()
+      const discardReason = kind === 'cancel' ? 'run_canceled' : 'run_paused'
+      expect(await it.turns(id)).toMatchObject([{ status: 'canceled', discardReason }])
+      expect(await it.eventTypes(id)).toContain('turn.canceled')
+    },
+  )
+
+  test('kernel#56 a stale fencing token writes nothing; the next holder goes on with the same turn', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Stale')
+    model().script(goal, [{ outcome: { status: 'completed', output: { by: 'the second' } } }])
+    const { id } = await it.create({ goal })
+    const first = await it.claim()
+    if (!first) throw new Error('nothing was claimed')
+    const begun = await beginTurn(it.parts, first, NOTHING_AROUND)
+    open().advance(LEASE_MS)
+    const second = await it.claim()
+    if (!begun || !second) throw new Error('nothing was claimed again')
+    expect(second.fencingToken).toBe(first.fencingToken + 1)
+    const before = await it.read(id)
+    await discardTurn(it.parts, first, begun.turn)
+    expect(await it.turn(first)).toBe(false)
+    expect(await it.read(id)).toEqual(before)
+    await it.turn(second)
+    expect(await it.turns(id)).toMatchObject([{ id: begun.turn.id, sequence: 1, status: 'completed' }])
+    expect((await it.read(id)).output).toEqual({ by: 'the second' })
+  })
+
+  test('kernel#51 a fault inside the last transaction: no change of the run; the retry applies without the model', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Fault')
+    model().script(goal, [
+      { outcome: { fork: { join: 'all', failure: 'wait', children: [{ key: 'a', goal: it.goal('A child') }] } } },
+    ])
+    const { id } = await it.create({ goal })
+    let isFaulty = true
+    const { store } = it.context
+    const { database } = store
+    const transaction: Database['transaction'] = (fn) =>
+      database.transaction(async (tx) => {
+        const result = await fn(tx)
+        const applied = `SELECT 1 FROM kernel_events WHERE event_type = 'run.transitioned' AND run_id = $1`
+        if (isFaulty && (await tx.get(applied, [id]))) throw new Error('power cut')
+        return result
+      })
+    const faulty = { ...it.context, store: { ...store, database: overlaid(database, { transaction }) } }
+    const breaking = bench({ ...open(), scope: () => it.scope }, model(), { context: faulty })
+    await expect(breaking.work()).rejects.toThrow('power cut')
+    const between = await it.read(id)
+    expect(between).toMatchObject({ status: 'running', lastAppliedTurn: 0 })
+    expect((await it.events()).filter(({ eventType }) => eventType === 'run.created')).toHaveLength(1)
+    isFaulty = false
+    open().advance(LEASE_MS)
+    const held = await it.claim()
+    if (!held) throw new Error('nothing was claimed')
+    await it.turn(held)
+    expect(await it.read(id)).toMatchObject({ status: 'waiting_for_dependency', lastAppliedTurn: 1 })
+    expect((await it.events()).filter(({ eventType }) => eventType === 'run.created')).toHaveLength(2)
+    expect(model().asked(goal)).toHaveLength(1)
+  })
+
+  test('a model call ends as soon as its run is paused', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Aborted')
+    model().script(goal, () => ({ after: gate().opened, outcome: { status: 'completed' } }))
+    const { id } = await it.create({ goal })
+    const held = await it.claim()
+    if (!held) throw new Error('nothing was claimed')
+    const asked = model().held(goal)
+    const heartbeat = new Heartbeat(it.context, it.scope, LEASE_MS)
+    heartbeat.start(it.kernel.hints)
+    const turn = heartbeat.keep(held, () => it.turn(held))
+    await asked
+    await change(it, id, (run) => pauseRun(run, 'command'))
+    expect(await turn).toBe(false)
+    heartbeat.stop()
+    expect(await it.turns(id)).toMatchObject([
+      { status: 'canceled', discardReason: 'run_paused', usage: { estimated: true } },
+    ])
+    await change(it, id, resumeRun)
+    model().script(goal, [{ outcome: { status: 'completed' } }])
+    await it.work()
+    expect(await it.read(id)).toMatchObject({ status: 'completed', lastAppliedTurn: 2 })
+  })
+})
