@@ -14,6 +14,7 @@ import {
 } from './runbook/index.ts'
 
 export * from './client/index.ts'
+export * from './kernel/index.ts'
 export * from './runbook/index.ts'
 export { parseWorkflow as parseRunbook } from './runbook/index.ts'
 export { runWorkflow as runRunbook, validateWorkflow as validateRunbook }

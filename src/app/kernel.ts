@@ -8,14 +8,15 @@ import { ConfigError } from '../config/errors.ts'
 import type { Config } from '../config/load.ts'
 import { createDefaultAuthorizer } from '../kernel/actions/authorizer.ts'
 import { createSkillCatalog, readSkillFiles } from '../kernel/actions/catalog.ts'
-import { createCredentialResolver, type CredentialSource } from '../kernel/actions/credentials.ts'
-import { createHttpTransport } from '../kernel/actions/http-transport.ts'
-import type { ActionParts } from '../kernel/context.ts'
+import { createCredentialResolver } from '../kernel/actions/credentials.ts'
+import { assemble } from '../kernel/assemble.ts'
+import { createModelHost } from '../kernel/engine/model-host.ts'
+import type { Scope } from '../kernel/model/fields.ts'
 import { defaultPolicy } from '../kernel/policy.ts'
+import type { SkillCatalog } from '../kernel/ports.ts'
 import { mountKernel, type EdgeOptions } from '../kernel/routes/edge.ts'
-import { Kernel } from '../kernel/service.ts'
+import type { Kernel } from '../kernel/service.ts'
 import { newPostgresStore, newSqliteStore, type KernelStore } from '../kernel/store/store.ts'
-import { componentsOf } from '../kernel/wiring.ts'
 import { readKernelContext } from './kernel-context.ts'
 
 /** The kernel of a server, over the store of the configuration. */
@@ -37,44 +38,55 @@ interface Surroundings {
 /** The person at this machine. Contract: kernel-2.md 16 */
 const OPERATOR = { type: 'user', id: 'local' }
 
-/** @throws ConfigError for a store, skill or credential file that cannot be used */
-export async function createKernel(config: Config, surroundings: Surroundings): Promise<ServedKernel> {
+/** @throws ConfigError for a store or credential file that cannot be used */
+export async function createKernel(config: Config, { clock, log, environment }: Surroundings): Promise<ServedKernel> {
   const { kernel: settings } = config
   if (settings.standaloneOperator) requireLoopback(config)
-  const log = surroundings.log.child({ service: 'kernel' }, { level: settings.logLevel })
+  const ownLog = log.child({ service: 'kernel' }, { level: settings.logLevel })
   const credentials = readKernelContext(settings.contextFile)
-  const parts = {
-    agents: true,
-    actions: await actionParts(config, credentials, { ...surroundings, log }),
-    ...(settings.standaloneOperator && { approvalAuthorizer: createDefaultAuthorizer() }),
-  }
-  const store = await openStore(config, surroundings.clock)
-  const components = componentsOf(parts, settings.workers.scopes.length > 0)
-  const kernel = new Kernel({ store, log, components, ...parts })
+  const skillCatalog = await readSkills(settings.registry.skillsDir, ownLog)
+  const { model, workers } = settings
+  const scopes = distinct([...workers.scopes, ...credentials.map(({ scope }) => scope)])
+  const credentialResolver = createCredentialResolver(credentials, (name) => environment[name])
+  const store = await openStore(config, clock)
+  const { kernel, engine } = await assemble(
+    {
+      store,
+      clock,
+      skillCatalog,
+      workerConcurrencyLimit: workers.limit,
+      ...(workers.scopes.length > 0 && {
+        agentRunWorkers: { scopes, concurrency: workers.runConcurrency },
+        actionWorkers: { scopes, concurrency: workers.actionConcurrency, credentialResolver },
+      }),
+      ...(model && { modelHost: createModelHost({ baseUrl: model.baseUrl, model: model.name, apiKey: model.apiKey }) }),
+      ...(settings.standaloneOperator && {
+        actionPolicy: defaultPolicy(OPERATOR),
+        approvalAuthorizer: createDefaultAuthorizer(),
+        registryMutationAuthority: true,
+      }),
+    },
+    ownLog,
+  )
   return {
     kernel,
     mount: (listener, options) => mountKernel(listener, kernel, options),
-    start: async () => {},
-    stop: async () => {},
+    start: () => engine.start(),
+    stop: () => engine.stop(),
     close: () => store.close(),
   }
 }
 
-async function actionParts(
-  { kernel: { registry, standaloneOperator } }: Config,
-  credentials: readonly CredentialSource[],
-  { environment, log }: Surroundings,
-): Promise<ActionParts> {
-  const { definitions, failures } = await readSkillFiles(registry.skillsDir)
+/** What can be used of the directory; the rest is in the log. */
+async function readSkills(directory: string, log: Logger): Promise<SkillCatalog> {
+  const { definitions, failures } = await readSkillFiles(directory)
   for (const { file, error } of failures) log.warn({ file, reason: error }, 'a skill cannot be used')
-  return {
-    catalog: createSkillCatalog(definitions),
-    policy: standaloneOperator ? defaultPolicy(OPERATOR) : defaultPolicy(),
-    validators: [],
-    transports: { http: createHttpTransport() },
-    credentials: createCredentialResolver(credentials, (name) => environment[name]),
-  }
+  return createSkillCatalog(definitions)
 }
+
+const distinct = (scopes: readonly Scope[]): Scope[] => [
+  ...new Map(scopes.map((scope) => [JSON.stringify([scope.kind, scope.id]), scope])).values(),
+]
 
 /** Whoever reaches the kernel approves: that must be nobody but who is at this machine. @throws ConfigError */
 function requireLoopback({ kernel: { api }, server }: Config): void {

@@ -6,6 +6,8 @@ import { KernelError } from './errors.ts'
 /** What a kernel has; whoever may change the skill registry says so beside it. */
 export interface Wiring {
   components: ReadonlySet<Component>
+  /** `METHOD path` of what is served at all. */
+  served: ReadonlySet<string>
   mutationAuthority: boolean
 }
 
@@ -31,15 +33,21 @@ export function kernelRoutes(): KernelRoute[] {
   return [...routes.values()]
 }
 
-const firstMissing = ({ needs }: Operation, { components }: Wiring): Component | undefined =>
-  needs.find((component) => !components.has(component))
+/** What an operation lacks: the first of its components, else who serves its routes. */
+const firstMissing = (
+  capability: string,
+  { needs, routes }: Operation,
+  { components, served }: Wiring,
+): string | undefined =>
+  needs.find((component) => !components.has(component)) ??
+  (routes.every((route) => served.has(route)) ? undefined : `${capability} service`)
 
 /** @throws not_configured, naming the first component that is missing; forbidden without authority over the registry */
 export function checkOperation(
   { capability, operation }: Pick<KernelRoute, 'capability' | 'operation'>,
   wiring: Wiring,
 ): void {
-  const component = firstMissing(operation, wiring)
+  const component = firstMissing(capability, operation, wiring)
   if (component !== undefined)
     throw new KernelError('not_configured', unavailable(capability, operation.name, component))
   if (operation.mutates && !wiring.mutationAuthority) {
@@ -47,7 +55,7 @@ export function checkOperation(
   }
 }
 
-const unavailable = (capability: string, operation: string, component: Component): string =>
+const unavailable = (capability: string, operation: string, component: string): string =>
   `${component} is not configured: ${capability} ${operation} is unavailable`
 
 /** Every text of a 501 that there can be. */
@@ -65,9 +73,9 @@ export interface CapabilityDocument {
 
 /** What succeeds with this wiring, and nothing else. */
 export function capabilityDocument(wiring: Wiring): CapabilityDocument {
-  const offered = ({ operations }: Capability): string[] =>
+  const offered = ({ id, operations }: Capability): string[] =>
     operations
-      .filter((operation) => !firstMissing(operation, wiring) && (!operation.mutates || wiring.mutationAuthority))
+      .filter((operation) => !firstMissing(id, operation, wiring) && (!operation.mutates || wiring.mutationAuthority))
       .map(({ name }) => name)
   return {
     apiVersion: 'agent-kernel/v1',

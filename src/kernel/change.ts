@@ -56,6 +56,7 @@ type Told = Subject & Pick<NewEvent, 'eventType' | 'summary' | 'payload' | 'seve
 export class Change {
   readonly #events: NewEvent[] = []
   readonly #ended: Run[] = []
+  #isHint = true
 
   readonly context: KernelContext
   readonly scope: Scope
@@ -81,6 +82,16 @@ export class Change {
     const event: NewEvent = { id: this.context.newId(), scope: this.scope, ...told, ...by, createdAt: this.at }
     this.#events.push(event)
     return event
+  }
+
+  /** Nobody waits for what it does: no hint is given. */
+  wakesNobody(): void {
+    this.#isHint = false
+  }
+
+  /** Whether something may be due now. */
+  get isHint(): boolean {
+    return this.#isHint
   }
 
   /** A run came to its end: what hangs on it follows before the transaction ends. */
@@ -113,11 +124,11 @@ export async function makeChange<T>(
   by: Attribution,
   fn: (change: Change) => Promise<T>,
 ): Promise<Changed<T>> {
-  const changed = await context.store.database.transaction(async (tx) => {
+  const { isHint, ...changed } = await context.store.database.transaction(async (tx) => {
     const change = new Change(context, scope, by, tx)
     const result = await fn(change)
-    return { result, events: await change.finish() }
+    return { result, events: await change.finish(), isHint: change.isHint }
   })
-  context.hint(scope)
+  if (isHint) context.hint(scope)
   return changed
 }

@@ -9,7 +9,11 @@ import {
 } from '../../src/kernel/capabilities.ts'
 import { COMPONENTS, type Component } from '../../src/kernel/capability-table.ts'
 
-const ALL = { components: new Set(COMPONENTS), mutationAuthority: true }
+const ALL = {
+  components: new Set(COMPONENTS),
+  served: new Set(kernelRoutes().map(({ method, path }) => `${method} ${path}`)),
+  mutationAuthority: true,
+}
 
 const refusalOf = (route: KernelRoute, wiring: Wiring): unknown => {
   try {
@@ -21,7 +25,7 @@ const refusalOf = (route: KernelRoute, wiring: Wiring): unknown => {
 
 const advertised = (components: ReadonlySet<Component>): Set<string> =>
   new Set(
-    capabilityDocument({ components, mutationAuthority: true }).capabilities.flatMap(({ id, operations }) =>
+    capabilityDocument({ ...ALL, components }).capabilities.flatMap(({ id, operations }) =>
       operations.map((operation) => `${id} ${operation}`),
     ),
   )
@@ -67,7 +71,7 @@ test('kernel#14 without one component its operations vanish and its routes name 
     const gone = [...all].filter((operation) => !advertised(components).has(operation))
     expect([missing, gone.length > 0]).toEqual([missing, true])
     const refusals = kernelRoutes().flatMap((route) => {
-      const refusal = refusalOf(route, { components, mutationAuthority: true })
+      const refusal = refusalOf(route, { ...ALL, components })
       return refusal ? [{ ...route, refusal }] : []
     })
     for (const { capability, operation, refusal } of refusals) {
@@ -82,7 +86,7 @@ test('kernel#14 without one component its operations vanish and its routes name 
 test('an advertised operation is never refused, and one that is not always is, whatever is wired', () => {
   for (let mask = 0; mask < 200; mask++) {
     const components = new Set(COMPONENTS.filter((_, i) => (mask * 2654435761) % (i + 7) > i / 3))
-    const wiring = { components, mutationAuthority: mask % 2 === 0 }
+    const wiring = { ...ALL, components, mutationAuthority: mask % 2 === 0 }
     const offered = new Set(
       capabilityDocument(wiring).capabilities.flatMap(({ id, operations }) =>
         operations.map((name) => `${id} ${name}`),
@@ -101,7 +105,7 @@ test('kernel2#15 without authority six operations are absent and forbidden, not 
   expect(refused).toHaveLength(6)
   for (const route of refused) {
     expect(() => checkOperation(route, wiring)).toThrowError(expect.objectContaining({ status: 403 }))
-    const none = { components: new Set<Component>(), mutationAuthority: false }
+    const none = { ...wiring, components: new Set<Component>() }
     expect(() => checkOperation(route, none)).toThrowError(expect.objectContaining({ status: 501 }))
   }
   const registry = capabilityDocument(wiring).capabilities.find(({ id }) => id === 'registry-lifecycle')

@@ -28,17 +28,18 @@ const PAGE = {
   cursor: z.string().exactOptional(),
 }
 
-/** A GET of a bare array, with `X-Next-Cursor` where there is more. Contract: kernel-1.md 1.7 */
+/** A GET of a bare array, with `X-Next-Cursor` where there is more; `limits` in place of 1-100. Contract: kernel-1.md 1.7 */
 export const page =
   <S extends z.ZodRawShape>(
     shape: S,
     ask: (asked: Asked<z.infer<z.ZodObject<S>>>, page: PageRequest) => Promise<RecordPage<unknown>>,
+    limits: z.ZodType<number, string | undefined> = PAGE.limit,
   ): Handler =>
   async ({ context, route, params, query }) => {
     const scope = scopeOfQuery(query)
     if (!scope) throw invalid(REQUIRED)
     const filter = readQuery(query, shape)
-    const { limit, offset, cursor } = readQuery(query, PAGE)
+    const { limit, offset, cursor } = readQuery(query, { ...PAGE, limit: limits })
     if (cursor !== undefined && offset !== undefined) throw invalid('cursor and offset exclude each other')
     const { cursorSecret } = context.store
     const list = `${route}\n${scopeKey(scope)}\n${canonicalJson(filter)}`
@@ -56,6 +57,8 @@ export const page =
       ...(next && { headers: { 'X-Next-Cursor': writeCursor(cursorSecret, list, next) } }),
     }
   }
+
+const REPLAYED = { 'Idempotent-Replay': 'true' }
 
 interface WriteOptions<B, P> {
   /** 400 without a key. */
@@ -98,7 +101,7 @@ export const write =
     const replayed = async (recordId: string): Promise<Answer> => ({
       status: 200,
       body: await replay(asked, recordId),
-      headers: { 'Idempotent-Replay': 'true' },
+      headers: REPLAYED,
     })
     const known = use && (await findKey(context.store.database, use))
     if (known !== undefined) return replayed(known)
@@ -120,7 +123,12 @@ export const write =
         if (other !== undefined) throw new KeyTaken(other)
         return written
       })
-      return { status: result.status ?? 200, body: result.answer(events) }
+      await result.follow?.().catch((error: unknown) => context.log.warn({ err: error }, 'left to be made up for'))
+      return {
+        status: result.status ?? 200,
+        body: result.answer(events),
+        ...(result.isReplay && { headers: REPLAYED }),
+      }
     } catch (error) {
       // Of two at once the other was first: whatever stood in the way of this one was that.
       const first = error instanceof KeyTaken ? error.recordId : use && (await findKey(context.store.database, use))

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { invalid } from '../errors.ts'
-import { owner, type Scope } from '../model/fields.ts'
+import { owner, type Owner, type Scope } from '../model/fields.ts'
 
 /** What is asked in the query. Contract: kernel-1.md 1.1, 1.2, 1.7. */
 
@@ -16,8 +16,14 @@ export const integer = (min: number, max: number): z.ZodType<number, string> =>
 export const several = <V extends string>(values: readonly V[]): z.ZodArray<z.ZodEnum<{ [K in V]: K }>> =>
   z.array(z.enum(values))
 
-/** Half an owner is none. */
 export const ownerFilter = { ownerType: owner.shape.type.exactOptional(), ownerId: owner.shape.id.exactOptional() }
+
+/** @throws invalid for half an owner */
+export function ownerOf({ ownerType, ownerId }: { ownerType?: Owner['type']; ownerId?: string }): { owner?: Owner } {
+  if (ownerType === undefined && ownerId === undefined) return {}
+  if (ownerType === undefined || ownerId === undefined) throw invalid('ownerType and ownerId need each other')
+  return { owner: { type: ownerType, id: ownerId } }
+}
 
 const isSeveral = (schema: unknown): boolean =>
   schema instanceof z.ZodArray ||
@@ -29,6 +35,7 @@ export function readQuery<S extends z.ZodRawShape>(query: URLSearchParams, shape
   for (const [name, schema] of Object.entries(shape)) {
     const values = query.getAll(name)
     if (values.length === 0) continue
+    if (values.some((value) => value.includes('\0'))) throw invalid(`${name} holds the character U+0000`)
     if (isSeveral(schema)) given[name] = values.flatMap((value) => value.split(','))
     else if (values.length > 1) throw invalid(`${name} is given ${values.length} times`)
     else given[name] = values[0]

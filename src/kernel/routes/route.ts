@@ -58,6 +58,10 @@ export interface Written {
   /** By which the record is found when the key comes again. */
   recordId: string
   status?: 200 | 201 | 202
+  /** It was done before, and is only told again. */
+  isReplay?: boolean
+  /** What comes after the transaction, before the answer; what fails of it is logged, and others make up for it. */
+  follow?(): Promise<unknown>
   /** Of the events that the change wrote, the first in its order. */
   answer(events: readonly ActivityEvent[]): object
 }
