@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander'
 import { errorText } from '../base/errors.ts'
 import { MemoryApiError, MemoryNetworkError, MemoryRequestError, MemoryTimeoutError } from '../client/errors.ts'
+import { KernelApiError } from '../client/kernel/errors.ts'
 import { ConfigError } from '../config/errors.ts'
 import type { Io } from './command.ts'
 import { CliError, EXIT, exitOfStatus } from './exit.ts'
@@ -34,6 +35,7 @@ export function reportError(error: unknown, { io, words, settings }: Run): numbe
 function explain(error: unknown, words: readonly string[]): Report {
   if (error instanceof CliError) return { exitCode: error.exitCode, message: error.message, hint: error.hint }
   if (error instanceof MemoryApiError) return explainApiError(error)
+  if (error instanceof KernelApiError) return explainKernelError(error, words)
   if (error instanceof MemoryRequestError) return { exitCode: EXIT.usage, message: error.message }
   if (error instanceof MemoryTimeoutError) {
     const hint = 'A write may have been applied all the same: look before you repeat it. --timeout 2m waits longer.'
@@ -72,6 +74,19 @@ function explainApiError(error: MemoryApiError): Report {
     hint:
       code === undefined ? 'The answer is not of the memory service. Check --endpoint (MEM_ENDPOINT).' : HINTS[code],
   }
+}
+
+/** Where nothing was answered, what stands behind it says why. */
+function explainKernelError({ status, message, cause }: KernelApiError, words: readonly string[]): Report {
+  if (status === 0) return explain(cause, words)
+  return { exitCode: exitOfStatus(status), message, hint: KERNEL_HINTS[status] }
+}
+
+const KERNEL_HINTS: Readonly<Record<number, string>> = {
+  401: 'Pass the token of the kernel with --token or KERNEL_API_TOKEN.',
+  404: "Check the id and the scope (--scope kind:id): the noun's `list` shows what there is.",
+  500: "The server's log says more, under the request id that --verbose shows.",
+  501: '`mem kernel capabilities` shows what this server can do.',
 }
 
 /** What to do next, by `error_code` (memory.md 2.4); the others' messages say it themselves. */

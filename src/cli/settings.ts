@@ -8,6 +8,8 @@ export type Format = (typeof FORMATS)[number]
 /** The global flags of memory.md 11.1, after flags, environment and defaults. */
 export interface Settings {
   endpoint: string
+  /** On the command line: then no other variable says otherwise. */
+  isEndpointGiven: boolean
   apiKey: string | undefined
   agentId: string
   workspace: string | undefined
@@ -42,6 +44,7 @@ export function resolveSettings(given: Readonly<Record<string, unknown>>, { env,
   }
   return {
     endpoint: value('endpoint', 'MEM_ENDPOINT') ?? 'http://127.0.0.1:7777',
+    isEndpointGiven: Boolean(given['endpoint']),
     apiKey: value('api-key', 'MEM_API_KEY'),
     agentId: value('agent-id', 'MEM_AGENT_ID') ?? 'agent_opaque_local',
     workspace: value('workspace', 'MEM_WORKSPACE'),

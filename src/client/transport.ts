@@ -1,6 +1,7 @@
 import { MemoryApiError, MemoryNetworkError, MemoryRequestError, MemoryTimeoutError } from './errors.ts'
 
-type Scalar = string | number | boolean
+/** A list goes with commas. */
+type Scalar = string | number | boolean | readonly string[]
 
 export interface Call {
   method: string
@@ -10,6 +11,8 @@ export interface Call {
   headers?: Record<string, string | undefined>
   /** True for an error status whose body is an answer all the same. */
   accepts?: (status: number, body: string) => boolean
+  /** Gives the call up. */
+  signal?: AbortSignal | undefined
 }
 
 export interface Connection {
@@ -31,10 +34,10 @@ export const path = (literals: TemplateStringsArray, ...segments: string[]): Pat
  * Sends one call, once, and gives the parsed answer.
  * @throws MemoryApiError, MemoryTimeoutError, MemoryNetworkError; MemoryRequestError when nothing could be sent.
  */
-export async function ask<Answer>(connection: Connection, call: Call): Promise<Answer> {
+export async function ask<Body>(connection: Connection, call: Call): Promise<Body> {
   const text = await send(connection, call)
   try {
-    const answer: Answer = JSON.parse(text) // the wire's promise: these types are tested against the server's schemas
+    const answer: Body = JSON.parse(text) // the wire's promise: these types are tested against the server's schemas
     return answer
   } catch (cause) {
     throw new MemoryNetworkError(`${connection.endpoint} answers, but not as a mem server does`, cause)
@@ -43,26 +46,38 @@ export async function ask<Answer>(connection: Connection, call: Call): Promise<A
 
 /** Sends one call, once, and gives the body of a successful answer. @throws as `ask`. */
 export async function send(connection: Connection, call: Call): Promise<string> {
-  const url = buildUrl(connection.endpoint, call)
-  const init: RequestInit = {
-    method: call.method,
-    headers: buildHeaders({ ...connection.headers, ...call.headers }, call.body !== undefined),
-    redirect: 'manual', // following one would turn a POST into a GET
-    signal: AbortSignal.timeout(connection.timeoutMs),
-    ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
-  }
-  const { status, ok, text } = await exchange(connection, url, init)
+  const { status, ok, text } = await exchange(connection, call)
   if (ok || call.accepts?.(status, text)) return text
   throw new MemoryApiError(status, text)
 }
 
-async function exchange(connection: Connection, url: URL, init: RequestInit) {
+/** What came back, whatever it says. */
+export interface Answer {
+  status: number
+  ok: boolean
+  headers: Headers
+  text: string
+}
+
+/** Sends one call, once. @throws MemoryTimeoutError, MemoryNetworkError; MemoryRequestError when nothing could be sent. */
+export async function exchange(connection: Connection, call: Call): Promise<Answer> {
+  const url = buildUrl(connection.endpoint, call)
+  const timeout = AbortSignal.timeout(connection.timeoutMs)
+  const init: RequestInit = {
+    method: call.method,
+    headers: buildHeaders({ ...connection.headers, ...call.headers }, call.body !== undefined),
+    redirect: 'manual', // following one would turn a POST into a GET
+    signal: call.signal ? AbortSignal.any([timeout, call.signal]) : timeout,
+    ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+  }
   const { fetch } = connection // called without a receiver: the platform's own refuses a foreign one
   try {
     const response = await fetch(url, init)
-    return { status: response.status, ok: response.ok, text: await response.text() }
+    const { status, ok, headers } = response
+    return { status, ok, headers, text: await response.text() }
   } catch (error) {
-    if (init.signal?.aborted) throw new MemoryTimeoutError(connection.endpoint, connection.timeoutMs)
+    call.signal?.throwIfAborted()
+    if (timeout.aborted) throw new MemoryTimeoutError(connection.endpoint, connection.timeoutMs)
     throw new MemoryNetworkError(`cannot reach ${connection.endpoint}`, error)
   }
 }

@@ -1,0 +1,81 @@
+import type { ActivityItem, Run } from '../../client/kernel/kernel-types.ts'
+import { defineCommand, type Context } from '../command.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { connectKernel, KERNEL_FLAGS } from '../kernel/connect.ts'
+import { followRun, isEnded } from '../kernel/follow.ts'
+import { approvalRow, eventRow, runRow } from '../kernel/show.ts'
+import { excerpt } from '../output.ts'
+import { untilStopped } from '../until-stopped.ts'
+
+/** One run, as it stands and as it goes. Contract: kernel-2.md 17. */
+
+const PAGE = 100
+
+export const show = defineCommand({
+  args: { id: { help: 'Run' } },
+  flags: { ...KERNEL_FLAGS, audit: { help: 'What each step of its runbook did' } },
+  notes: 'With its first 100 turns, action calls and approvals.',
+  examples: [
+    'runs show 019cad8f-ac00-700a-8793-2bcb6ffdf06f',
+    'runs show 019cad8f-ac00-700a-8793-2bcb6ffdf06f -o yaml',
+  ],
+  async run(context, { id, audit, ...input }) {
+    const client = connectKernel(context, input)
+    if (audit) {
+      const found = await client.runs.audit(id)
+      return context.output.answer(found, () =>
+        Object.entries(found).map(([name, value]) => [
+          name,
+          Array.isArray(value) ? `${value.length}` : excerpt(JSON.stringify(value)),
+        ]),
+      )
+    }
+    const [run, turns, calls, approvals] = await Promise.all([
+      client.runs.get(id),
+      client.turns.list({ runId: id, limit: PAGE }),
+      client.actionCalls.list({ runId: id, limit: PAGE }),
+      client.approvals.list({ runId: id, limit: PAGE }),
+    ])
+    const value = { run, turns: turns.items, calls: calls.items, approvals: approvals.items }
+    await context.output.answer(value, () => [
+      runRow(run),
+      ...outputRows(run),
+      ...run.humanInterventions.map((asked) => [asked.id, 'intervention', asked.status, excerpt(asked.summary)]),
+      ...turns.items.map((turn) => [turn.id, `turn ${turn.sequence}`, turn.status, excerpt(turn.outputSummary ?? '')]),
+      ...calls.items.map((call) => [call.id, 'call', call.status, `${call.skillId} ${call.action}`, call.error]),
+      ...approvals.items.map(approvalRow),
+    ])
+  },
+})
+
+const outputRows = ({ output }: Run): string[][] =>
+  output === undefined ? [] : [['output', excerpt(typeof output === 'string' ? output : JSON.stringify(output), 2000)]]
+
+export const watch = defineCommand({
+  args: { id: { help: 'Run' } },
+  flags: KERNEL_FLAGS,
+  notes: 'Shows all that happens to it until it ends. Exit code 0 when it completed, 4 when it failed or was canceled.',
+  examples: ['runs watch 019cad8f-ac00-700a-8793-2bcb6ffdf06f'],
+  async run(context, { id, ...input }) {
+    const client = connectKernel(context, input)
+    const run = await untilStopped(async (signal) => {
+      const events = followRun(client, id, signal)
+      let next = await events.next()
+      for (; !next.done; next = await events.next()) await tell(context, next.value)
+      return next.value
+    })
+    await context.output.answer(run, () => [runRow(run), ...outputRows(run)])
+    if (!isEnded(run)) return context.output.note(`run ${id} goes on; \`mem runs watch ${id}\` looks again`)
+    if (run.status === 'completed') return
+    const why = run.error ? `: ${run.error.message} (${run.error.code})` : ''
+    throw new CliError(EXIT.failure, `the run ${run.status === 'failed' ? 'failed' : 'was canceled'}${why}`)
+  },
+})
+
+async function tell({ output }: Context, item: ActivityItem): Promise<void> {
+  await output.answer(item, () => [eventRow(item)])
+  const approvalId = item.payload?.['approvalId']
+  if (item.eventType === 'action.approval_requested' && typeof approvalId === 'string') {
+    output.note(`it waits for you: mem approvals decide ${approvalId} approve`)
+  }
+}

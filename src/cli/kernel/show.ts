@@ -1,0 +1,49 @@
+import type { ActivityItem, Approval, Page, Run } from '../../client/kernel/kernel-types.ts'
+import type { Context } from '../command.ts'
+import { excerpt, type Row } from '../output.ts'
+import { partyText } from './connect.ts'
+
+/** How things of the kernel look in text form. */
+
+export const runRow = (run: Run): Row => [
+  run.id,
+  run.status,
+  partyText(run.owner),
+  run.assignedAgentId !== undefined && run.assignedAgentId !== run.owner.id ? `by ${run.assignedAgentId}` : undefined,
+  waitText(run),
+  excerpt(run.goal),
+]
+
+/** What a run waits for, or why it does not go on. */
+function waitText({ wakeCondition, pauseReason, error }: Run): string | undefined {
+  if (error) return `${error.code}: ${excerpt(error.message)}`
+  if (pauseReason !== undefined) return `(${pauseReason})`
+  if (!wakeCondition) return undefined
+  const { type, reference, wakeAt } = wakeCondition
+  return `for ${[type, reference ?? wakeAt].filter((part) => part !== undefined).join(' ')}`
+}
+
+export const approvalRow = (approval: Approval): Row => [
+  approval.id,
+  approval.status,
+  approval.risk,
+  `until ${approval.expiresAt}`,
+  excerpt(approval.summary),
+]
+
+export const eventRow = ({ createdAt, eventType, summary, actor }: ActivityItem): Row => [
+  createdAt,
+  eventType,
+  partyText(actor),
+  excerpt(summary),
+]
+
+/** Shows a page, and how to go on. */
+export async function showPage<Item>(
+  { output }: Context,
+  { items, nextCursor }: Page<Item>,
+  row: (item: Item) => Row,
+): Promise<void> {
+  await output.list(items, items, row)
+  if (nextCursor !== undefined) output.note(`more: --cursor ${nextCursor}`)
+}

@@ -1,0 +1,338 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { KernelClient } from '../../src/client/index.ts'
+import { createDefaultAuthorizer } from '../../src/kernel/actions/authorizer.ts'
+import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
+import type { Run } from '../../src/kernel/model/run.ts'
+import { moveRun } from '../../src/kernel/run-states.ts'
+import { cancelRun } from '../../src/kernel/runs/cancel.ts'
+import { saveMoved } from '../../src/kernel/runs/save.ts'
+import { insertApproval } from '../../src/kernel/store/approvals.ts'
+import { calls } from '../../src/kernel/store/calls.ts'
+import { insertRecord, lockRecord } from '../../src/kernel/store/records.ts'
+import { insertRun, runs } from '../../src/kernel/store/runs.ts'
+import { openKernel, type OpenKernel } from '../kernel/api.ts'
+import { approvalOf, callOf, createStorePlace, openStore, runOf } from '../kernel/support.ts'
+import { runCli, type CliResult } from './run-cli.ts'
+
+const TOKEN = 'a-token-of-tests'
+let open: OpenKernel
+let scope: { kind: string; id: string }
+let folder: string
+let n = 0
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'mem-test-kernel-cli-'))
+  open = await openKernel(await openStore(await createStorePlace('memory')), {
+    token: TOKEN,
+    approvalAuthorizer: createDefaultAuthorizer(),
+  })
+})
+afterAll(async () => {
+  await open.stop()
+  await open.store.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+beforeEach(() => {
+  scope = { kind: 'test', id: `cli${++n}` }
+})
+
+const origin = (): string => new URL(open.url).origin
+const mem = (argv: string[], around: Parameters<typeof runCli>[1] = {}): Promise<CliResult> =>
+  runCli([...argv, ...(argv.includes('--scope') ? [] : ['--scope', `${scope.kind}:${scope.id}`])], {
+    ...around,
+    env: { KERNEL_ENDPOINT: origin(), KERNEL_API_TOKEN: TOKEN, ...around.env },
+  })
+const client = (): KernelClient => new KernelClient(origin(), { token: TOKEN, scope })
+
+async function json(argv: string[]) {
+  const { code, stdout, stderr } = await mem([...argv, '-o', 'json'])
+  if (code !== 0) throw new Error(stderr)
+  return JSON.parse(stdout)
+}
+
+const createRun = async (goal = 'Count the moons'): Promise<string> =>
+  (await mem(['-q', 'runs', 'create', '--goal', goal, '--owner', 'agent:ana'])).stdout.trim()
+
+/** What a worker does with a run. */
+const end = (id: string, to: 'completed' | 'failed' | 'canceled', fields: Partial<Run> = {}): Promise<unknown> =>
+  makeChange(open.kernel.context, scope, BY_KERNEL, async (change) => {
+    const run = await lockRecord(change.tx, runs, scope, id)
+    if (to === 'canceled') return cancelRun(change, run, 'enough')
+    const { now } = change
+    return saveMoved(change, run, { ...moveRun(moveRun(run, { to: 'running', now }), { to, now }), ...fields })
+  })
+
+/** A run that waits for a decision, with its call and approval. */
+async function approvalAsked(): Promise<string> {
+  const run = runOf(open, { scope, id: open.newId(), status: 'waiting_for_approval' })
+  const call = callOf(open, {
+    scope,
+    runId: run.id,
+    status: 'waiting_for_approval',
+    arguments: { to: 'pia@example.org' },
+  })
+  const approval = approvalOf(open, {
+    scope,
+    runId: run.id,
+    actionCallId: call.id,
+    eligibleApprovers: [{ type: 'user', id: 'local' }],
+    destinations: [{ endpointId: 'mail.example.org' }],
+    policyReason: 'it leaves the house',
+  })
+  await open.store.database.transaction(async (tx) => {
+    await insertRun(tx, { ...run, wakeCondition: { type: 'approval', reference: approval.id } })
+    await insertRecord(tx, calls, { ...call, approvalId: approval.id })
+    await insertApproval(tx, approval, run.owner)
+  })
+  return approval.id
+}
+
+describe('mem kernel', () => {
+  test('health and capabilities', async () => {
+    expect((await mem(['kernel', 'health'])).stdout).toMatch(/^ok {2}version \S+ {2}since /)
+    expect(await json(['kernel', 'health'])).toMatchObject({ status: 'ok', checks: { store: { status: 'ok' } } })
+    const { stdout } = await mem(['kernel', 'capabilities'])
+    expect(stdout).toContain('objectives  1  create list get update\n')
+  })
+
+  test('a kernel that is not well gives exit code 3', async () => {
+    const ill = await openKernel(await openStore(await createStorePlace('memory')), {
+      checks: { model: async () => ({ status: 'down', detail: 'no answer' }) },
+    })
+    const told = await mem(['kernel', 'health', '--endpoint', ill.url])
+    await ill.stop()
+    await ill.store.close()
+    expect(told.code).toBe(3)
+    expect(told.stdout).toMatch(/^degraded[\s\S]*model {2}down/)
+    expect(told.stderr).toContain('the kernel is degraded')
+  })
+
+  test('exit codes: 2 without the token, 8 for what is not there, 4 for other refusals and no server, 1 for usage', async () => {
+    const refused = await mem(['runs', 'list'], { env: { KERNEL_API_TOKEN: 'wrong' } })
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain('KERNEL_API_TOKEN')
+    expect((await mem(['runs', 'list', '--token', TOKEN], { env: { KERNEL_API_TOKEN: 'wrong' } })).code).toBe(0)
+    expect((await mem(['runs', 'list', '--api-key', TOKEN], { env: { KERNEL_API_TOKEN: '' } })).code).toBe(0)
+    expect(await mem(['runs', 'show', 'none'])).toMatchObject({ code: 8, stderr: expect.stringContaining('--scope') })
+    expect((await mem(['objectives', 'create', '--title', ' ', '--goal', 'x', '--owner', 'agent:ana'])).code).toBe(4)
+    const nobody = await mem(['runs', 'list', '--endpoint', 'http://127.0.0.1:1'])
+    expect(nobody).toMatchObject({ code: 4, stderr: expect.stringContaining('cannot reach http://127.0.0.1:1') })
+    expect((await mem(['runs', 'list', '--scope', 'local'])).code).toBe(1)
+    expect((await mem(['runs', 'list', '--header', 'Authorization=x'])).code).toBe(1)
+    expect((await mem(['runs', 'create', '--goal', 'x', '--owner', 'user:pia'])).code).toBe(1)
+  })
+
+  test('--endpoint wins over KERNEL_ENDPOINT, and that over MEM_ENDPOINT', async () => {
+    const env = { MEM_ENDPOINT: 'http://127.0.0.1:1' }
+    expect((await mem(['kernel', 'capabilities'], { env })).code).toBe(0)
+    const elsewhere = { KERNEL_ENDPOINT: 'http://127.0.0.1:1' }
+    expect((await mem(['kernel', 'capabilities', '--endpoint', origin()], { env: elsewhere })).code).toBe(0)
+    expect((await mem(['kernel', 'capabilities'], { env: elsewhere })).code).toBe(4)
+    const other = { KERNEL_ENDPOINT: '', MEM_ENDPOINT: origin() }
+    expect((await mem(['kernel', 'capabilities'], { env: other })).code).toBe(0)
+  })
+
+  test('activity: the newest first, by run and type, page by page', async () => {
+    const id = await createRun()
+    await createRun()
+    await mem(['runs', 'command', id, 'pause'])
+    expect((await mem(['kernel', 'activity'])).stdout.split('\n')[0]).toContain('run.paused  user:anonymous')
+    const of = await json(['kernel', 'activity', '--run', id, '--type', 'run.created,run.resumed'])
+    expect(of.items).toMatchObject([{ runId: id, eventType: 'run.created' }])
+    const first = await mem(['kernel', 'activity', '--limit', '2'])
+    const cursor = /more: --cursor (\S+)/.exec(first.stderr)?.[1] ?? ''
+    expect((await mem(['kernel', 'activity', '--cursor', cursor])).stdout.trim().split('\n')).toHaveLength(1)
+  })
+
+  test('activity --follow tells what happens until Ctrl-C', async () => {
+    await createRun()
+    const stdout: string[] = []
+    const told = followed(['kernel', 'activity', '--follow', '-o', 'jsonl'], stdout)
+    await until(() => stdout.length === 1)
+    await createRun('Count the stars')
+    await until(() => stdout.length === 2)
+    process.emit('SIGINT')
+    expect(await told).toBe(0)
+    expect(stdout.map((line) => JSON.parse(line).eventType)).toEqual(['run.created', 'run.created'])
+  })
+
+  test('agents: install from a file, list, show', async () => {
+    const file = join(folder, 'ana.yaml')
+    writeFileSync(
+      file,
+      `manifest:
+  id: ana
+  version: '1'
+  displayName: Ana
+  purpose: Look
+  systemPrompt: Look up.
+  authority: { maximumRisk: read }
+deployment: { id: ana, environment: test }
+`,
+    )
+    const installed = await mem(['kernel', 'agents', 'install', file])
+    expect(installed.stderr).toBe('')
+    expect(installed.stdout).toMatch(/^ana {2}active {2}test\/\S+\/ana@1 {2}test {2}Ana\n$/)
+    expect((await json(['kernel', 'agents', 'list'])).items).toHaveLength(1)
+    expect(await json(['kernel', 'agents', 'show', 'ana'])).toMatchObject({ definition: { systemPrompt: 'Look up.' } })
+    const wrong = join(folder, 'wrong.json')
+    writeFileSync(wrong, '{"manifest": {"id": "x"}}')
+    expect(await mem(['kernel', 'agents', 'install', wrong])).toMatchObject({ code: 1 })
+    writeFileSync(wrong, '{"manifest": {"id": "x"}, "deployment": {"id": "x", "environment": "test"}}')
+    expect(await mem(['kernel', 'agents', 'install', wrong])).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('manifest.version'),
+    })
+  })
+})
+
+/** Runs a command that goes on, and keeps what it prints. */
+async function followed(argv: string[], stdout: string[]): Promise<number> {
+  const { runProgram } = await import('../../src/cli/program.ts')
+  return runProgram([...argv, '--scope', `${scope.kind}:${scope.id}`], {
+    stdin: (async function* () {})(),
+    stdout: { write: (text: string) => void stdout.push(...text.trim().split('\n')) },
+    stderr: { write: () => {} },
+    env: { KERNEL_ENDPOINT: origin(), KERNEL_API_TOKEN: TOKEN },
+  })
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20))
+}
+
+describe('mem objectives and runs', () => {
+  test('an objective: create, list, show with its runs', async () => {
+    const fields = ['--title', 'Moons', '--goal', 'Know them', '--owner', 'agent:ana', '--status', 'active']
+    const { id } = await json(['objectives', 'create', ...fields])
+    expect((await mem(['objectives', 'list', '--status', 'active'])).stdout).toBe(`${id}  active  agent:ana  Moons\n`)
+    expect((await mem(['objectives', 'list', '--status', 'draft'])).stdout).toBe('')
+    await mem(['runs', 'create', '--goal', 'Count', '--owner', 'agent:ana', '--objective', id])
+    const shown = (await mem(['objectives', 'show', id])).stdout
+    expect(shown).toContain('goal  Know them\n')
+    expect(shown).toContain('  queued  agent:ana  Count\n')
+    expect(await json(['runs', 'list', '--objective', id])).toHaveLength(1)
+  })
+
+  test('a run: the same key makes one, lists, commands, admission', async () => {
+    const create = ['-q', 'runs', 'create', '--goal', 'Count', '--owner', 'team:crew', '--agent', 'bo', '--key', 'k1']
+    const one = await mem(create)
+    expect((await mem(create)).stdout).toBe(one.stdout)
+    const id = one.stdout.trim()
+    expect((await mem(['runs', 'list', '--agent', 'bo'])).stdout).toBe(`${id}  queued  team:crew  by bo  Count\n`)
+    expect(await json(['runs', 'list', '--query', 'COUNT', '--status', 'queued,paused'])).toHaveLength(1)
+    expect((await mem(['runs', 'command', id, 'pause', '--summary', 'later'])).stdout).toContain('paused  team:crew')
+    expect((await mem(['runs', 'admission', '--run', id])).stdout).toContain(`${id}  paused`)
+    expect((await mem(['runs', 'command', id, 'resume', '--revision', '1'])).stderr).toContain('revision conflict')
+    expect((await mem(['runs', 'command', id, 'resume'])).code).toBe(0)
+    const guided = await json(['runs', 'command', id, 'intervene', '--instruction', 'Of Mars'])
+    expect(guided.run.pendingInterventions).toMatchObject([{ instruction: 'Of Mars' }])
+    expect((await mem(['runs', 'command', id, 'resume', '--top-up', 'maxTurns=x'])).code).toBe(1)
+    expect((await mem(['runs', 'command', id, 'intervene', '--outcome', 'retry'])).code).toBe(1)
+    expect((await mem(['runs', 'command', id, 'intervene', '--top-up', 'maxTurns=5'])).code).toBe(4)
+    expect((await mem(['runs', 'command', id, 'cancel'])).stdout).toContain('canceled')
+    expect((await mem(['runs', 'command', id, 'fly'])).code).toBe(1)
+  })
+
+  test('show tells of turns, calls and approvals, and the audit', async () => {
+    const approvalId = await approvalAsked()
+    const { runId } = await client().approvals.get(approvalId)
+    const { stdout } = await mem(['runs', 'show', runId])
+    expect(stdout).toContain(`${runId}  waiting_for_approval  agent:ana  for approval ${approvalId}`)
+    expect(stdout).toContain('call  waiting_for_approval  mail send')
+    expect(stdout).toContain(`${approvalId}  pending  external`)
+    expect(await json(['runs', 'show', runId])).toMatchObject({
+      run: { id: runId },
+      turns: [],
+      calls: [{}],
+      approvals: [{}],
+    })
+    expect(await json(['runs', 'show', runId, '--audit'])).toMatchObject({ run: { id: runId } })
+  })
+
+  test.each([
+    ['completed', { output: { moons: 2 } }, 0],
+    ['failed', { error: { code: 'model_rejected', message: 'no such model' } }, 4],
+    ['canceled', {}, 4],
+  ] as const)('watch follows a run until it is %s', async (to, fields, code) => {
+    const id = await createRun()
+    const stdout: string[] = []
+    const watched = followed(['runs', 'watch', id], stdout)
+    await until(() => stdout.length > 0)
+    await mem(['runs', 'command', id, 'intervene', '--instruction', 'Of Mars'])
+    await end(id, to, fields)
+    expect(await watched).toBe(code)
+    expect(stdout[0]).toContain('run.created')
+    expect(stdout[1]).toContain('run.intervened')
+    expect(stdout.join('\n')).toContain(`${id}  ${to}`)
+  })
+
+  test('watch of a run that ended tells why at once', async () => {
+    const id = await createRun()
+    await end(id, 'failed', { error: { code: 'model_rejected', message: 'no such model' } })
+    expect(await mem(['runs', 'watch', id])).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('the run failed: no such model (model_rejected)'),
+    })
+    expect((await mem(['runs', 'watch', 'none'])).code).toBe(8)
+  })
+})
+
+describe('mem approvals', () => {
+  test('list and show say what would be done', async () => {
+    const id = await approvalAsked()
+    expect((await mem(['approvals', 'list'])).stdout).toContain(`${id}  pending  external`)
+    const { stdout } = await mem(['approvals', 'show', id])
+    for (const line of [
+      'action  mail@1.0.0 send',
+      'arguments  {"to":"pia@example.org"}',
+      'risk  external, side effect external',
+      'to  mail.example.org',
+      'approvers  user:local',
+      'why asked  it leaves the house',
+    ]) {
+      expect(stdout).toContain(`${line}\n`)
+    }
+  })
+
+  test('decide shows it, and asks on a terminal', async () => {
+    const id = await approvalAsked()
+    const refused = await mem(['approvals', 'decide', id, 'approve'], { isTTY: true, stdin: 'n\n' })
+    expect(refused).toMatchObject({ code: 4, stdout: '' })
+    expect(refused.stderr).toContain('pia@example.org')
+    expect(refused.stderr).toContain('Let this be done?')
+    expect((await client().approvals.get(id)).status).toBe('pending')
+    const approved = await mem(['approvals', 'decide', id, 'approve'], { isTTY: true, stdin: 'y\n' })
+    expect(approved.code).toBe(0)
+    expect(await client().approvals.get(id)).toMatchObject({ status: 'approved', decisionBy: { id: 'local' } })
+  })
+
+  test('elsewhere it needs --yes; the same decision again does nothing, another is a conflict', async () => {
+    const id = await approvalAsked()
+    expect(await mem(['approvals', 'decide', id, 'reject'])).toMatchObject({ code: 1 })
+    expect((await mem(['approvals', 'decide', id, 'request_changes', '--yes'])).code).toBe(1)
+    expect((await mem(['approvals', 'decide', id, 'reject', '--yes', '--principal', 'user:eve'])).code).toBe(4)
+    const send = [
+      'approvals',
+      'decide',
+      id,
+      'request_changes',
+      '--reason',
+      'To Pia alone',
+      '--yes',
+      '--decision-id',
+      'd1',
+    ]
+    const { stdout, stderr } = await mem(send)
+    expect(stdout).toContain(`${id}  changes_requested`)
+    expect(stderr).toContain('mail.example.org')
+    expect((await mem(['approvals', 'decide', id, 'approve', '--yes'])).code).toBe(4)
+    expect((await json(['approvals', 'list', '--status', 'changes_requested']))[0]).toMatchObject({
+      id,
+      decisionId: 'd1',
+    })
+  })
+})
