@@ -9,7 +9,7 @@ import { SearchHost } from '../src/memory/search/host.ts'
 import { LocalSearch } from '../src/memory/search/local.ts'
 import { RemoteSearch } from '../src/memory/search/remote.ts'
 import type { CellSource, SearchQuery } from '../src/memory/search/types.ts'
-import { randomSource, vectorSource } from '../test/memory/search/random-vectors.ts'
+import { dot, randomSource, vectorSource } from '../test/memory/search/random-vectors.ts'
 
 const BATCH = 50
 const vectorOf = vectorSource(1_024, 'clustered')
@@ -42,8 +42,8 @@ export function openCellSource(): CellSource {
       }
     },
     version: () => undefined,
-    async vectors(_model, cellNos) {
-      return new Map(cellNos.map((cellNo) => [cellNo, vectorOf(cellNo)]))
+    async cosines(_model, query, cellNos) {
+      return new Map(cellNos.map((cellNo) => [cellNo, dot(query, vectorOf(cellNo))]))
     },
     async close() {},
   }

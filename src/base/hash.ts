@@ -1,8 +1,8 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash, hash, timingSafeEqual } from 'node:crypto'
 
-export const md5 = (text: string): string => createHash('md5').update(text, 'utf8').digest('hex')
+export const md5 = (text: string): string => hash('md5', text)
 
-export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex')
+export const sha256 = (data: string | Uint8Array): string => hash('sha256', data)
 
 /** Compares two secrets in time that does not depend on where, or whether by length, they differ. */
 export function secretEquals(a: string, b: string): boolean {

@@ -31,12 +31,24 @@ export function uuidAt(ms: number): string {
 }
 
 const COUNTER_BITS = 12
+const POOL_BYTES = 4096
+
+/** Of the system's generator, asked for so many at a time. */
+function pooledBytes(): (bytes: number) => Uint8Array {
+  let pool = Buffer.alloc(0)
+  return (bytes) => {
+    if (pool.length < bytes) pool = randomBytes(POOL_BYTES)
+    const taken = pool.subarray(0, bytes)
+    pool = pool.subarray(bytes)
+    return taken
+  }
+}
 
 /**
  * UUIDs of version 7, each greater than the one before in this process: 48 bits of milliseconds, a counter of 12, chance.
  * A counter that runs over, or a clock that goes back, moves on from the last millisecond given.
  */
-export function createUuidSource(clock: Clock, random: (bytes: number) => Uint8Array = randomBytes): () => string {
+export function createUuidSource(clock: Clock, random: (bytes: number) => Uint8Array = pooledBytes()): () => string {
   let at = 0
   let counter = 0
   return () => {

@@ -9,11 +9,11 @@ export interface DatabaseAddress {
   /** SQLite only. */
   synchronous: 'full' | 'normal'
   readonly?: boolean
+  /** SQLite only. */
+  flushesAtOnce?: boolean
   /** PostgreSQL only: one connection, for statements of any length. */
   alone?: boolean
 }
 
-export const openDatabase = (address: DatabaseAddress): Database =>
-  address.dialect === 'sqlite'
-    ? openSqlite({ path: address.dsn, synchronous: address.synchronous, readonly: address.readonly ?? false })
-    : openPostgres({ url: address.dsn, alone: address.alone ?? false })
+export const openDatabase = ({ dialect, dsn, alone = false, ...options }: DatabaseAddress): Database =>
+  dialect === 'sqlite' ? openSqlite({ path: dsn, ...options }) : openPostgres({ url: dsn, alone })

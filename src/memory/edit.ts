@@ -213,7 +213,7 @@ export class Edits {
           after: watermark,
           metadata: { ...counters, cells_skipped: plan.kept.length },
         })
-        mutation.afterCommit(() => this.#queue.takeOver(workspace.id, embedder.model, stored.pending))
+        if (!isReady) mutation.afterCommit(() => this.#queue.takeOver(workspace.id, embedder.model, stored.pending))
         return {
           memory_id: row.memory_id,
           watermark,

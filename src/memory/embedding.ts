@@ -1,3 +1,4 @@
+import { withDeadline } from '../base/deadline.ts'
 import { errorText } from '../base/errors.ts'
 import { span } from '../base/trace.ts'
 import type { Embedder } from './embedder/types.ts'
@@ -49,16 +50,17 @@ export class Embedding {
   async inline(embedder: Embedder, texts: readonly string[], signal: AbortSignal): Promise<Embedded> {
     const vectors = new Map<string, Float32Array>()
     if (texts.length === 0 || this.#settings.inlineTimeoutMs === 0) return { vectors, failed: false }
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.#settings.inlineTimeoutMs)])
-    try {
-      for await (const batch of this.batches(embedder, texts, deadline)) {
-        for (const [text, vector] of batch) vectors.set(text, vector)
+    return withDeadline(this.#settings.inlineTimeoutMs, signal, async (deadline) => {
+      try {
+        for await (const batch of this.batches(embedder, texts, deadline)) {
+          for (const [text, vector] of batch) vectors.set(text, vector)
+        }
+        return { vectors, failed: false }
+      } catch (error) {
+        this.#log.warn({ model: embedder.model, reason: errorText(error) }, 'embedding is left to the queue')
+        return { vectors, failed: !deadline.aborted }
       }
-      return { vectors, failed: false }
-    } catch (error) {
-      this.#log.warn({ model: embedder.model, reason: errorText(error) }, 'embedding is left to the queue')
-      return { vectors, failed: !deadline.aborted }
-    }
+    })
   }
 
   /** @throws EmbedderError when the provider fails, an abort when time is up. */

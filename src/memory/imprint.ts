@@ -156,7 +156,7 @@ export class Imprint {
           },
         })
         await this.#autoLink.write(mutation, workspaceId, memoryId, complete ? search : undefined, links)
-        mutation.afterCommit(() => this.#queue.takeOver(workspaceId, embedder.model, pending))
+        if (!isReady) mutation.afterCommit(() => this.#queue.takeOver(workspaceId, embedder.model, pending))
         return {
           memory_id: memoryId,
           watermark,

@@ -113,7 +113,8 @@ export class MemoryService {
     this.#queue.wake()
     this.sweeper.start()
     this.#vectorUpkeep?.start()
-    void warmUp(this.seams, this.embedding, this.#index, this.#log, this.#closing.signal)
+    const { seams, embedding, recall } = this
+    void warmUp({ seams, embedding, recall, index: this.#index, log: this.#log, signal: this.#closing.signal })
   }
 
   /** Ends background work; the databases belong to whoever opened them. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/database/open.ts'
 import type { LedgerEntry, MemoryWithCells, RecallAnswer } from '../../src/memory/model.ts'
+import { fromBytes } from '../../src/memory/store/vector/bytes.ts'
 import { startEmbeddingProvider } from '../support/embedding-provider.ts'
 import { describeOnBoth, startMemoryApi, type Reply } from '../support/memory-api.ts'
 import { createPostgresDatabase, hasPostgres } from '../support/postgres.ts'
@@ -70,7 +71,7 @@ describeOnBoth(
         [made.memory_id, 'hash:default'],
         [empty.memory_id, 'hash:default'],
       ])
-      const [full, zero] = vectors.map(({ vector }) => new Float32Array(Uint8Array.from(vector).buffer))
+      const [full, zero] = vectors.map(({ vector }) => fromBytes(vector))
       expect([full?.length, zero?.length]).toEqual([1024, 1024])
       expect(Math.hypot(...(full ?? []))).toBeCloseTo(1, 6)
       expect(zero?.every((value) => value === 0)).toBe(true)

@@ -35,9 +35,10 @@ export function contentWords(all: readonly string[]): readonly string[] {
 
 /** Identifiers split where their case changes: `getUserById` gives `get User By Id`. */
 export function splitIdentifiers(text: string): string {
-  return text.replace(CASE_CHANGE, ' ')
+  return UPPER_CASE.test(text) ? text.replace(CASE_CHANGE, ' ') : text
 }
 
+const UPPER_CASE = /\p{Lu}/u
 const CASE_CHANGE = /(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu
 const SCRIPTS = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar']
 const UNSPACED_SET = SCRIPTS.map((name) => `\\p{Script=${name}}`).join('')

@@ -2,7 +2,7 @@ import type { CellEntry, MemoryEntry } from './cell-table.ts'
 import { type Surroundings, surroundings, withScoresAround, withTermsAround } from './context.ts'
 import type { KeywordScores } from './keyword-scores.ts'
 import type { LexicalIndex, QueryTerm } from './lexical.ts'
-import { byScore, type Listed } from './memory-list.ts'
+import { byScore, firstByScore, type Listed } from './memory-list.ts'
 import type { Signal, Signals } from './signals.ts'
 import type { ScoreParts } from './types.ts'
 
@@ -73,17 +73,15 @@ export async function fuseWithContext(
   const speaker = memories.map((memory) => (context.spokenAsAsked(memory) ? SPEAKER_SHARE : 0))
   const sums = words.all.map((score, i) => score / mostWords + (meaning.all[i] ?? 0) / mostMeaning + (speaker[i] ?? 0))
   const most = highest(sums)
-  const best = memories
+  const scored = memories
     .map((memory, i) => ({ memory, score: (sums[i] ?? 0) / most, i }))
     .filter(({ memory, score }) => score > 0 || found.has(memory))
-    .sort(byScore)
-    .slice(0, k)
   /** Its own and what is lent, of one signal. */
   const split = ({ own, all }: typeof words, i: number, top: number): [number, number] => [
     (own[i] ?? 0) / top / most,
     ((all[i] ?? 0) - (own[i] ?? 0)) / top / most,
   ]
-  return best.map(({ memory, score, i }) => {
+  return firstByScore(scored, k).map(({ memory, score, i }) => {
     const [ownWords, wordsAround] = split(words, i, mostWords)
     const [ownMeaning, meaningAround] = split(meaning, i, mostMeaning)
     const parts = { words: ownWords, wordsAround, meaning: ownMeaning, meaningAround }

@@ -77,7 +77,8 @@ export class LocalSearch implements SearchIndex {
   }
 
   #create(workspaceId: string, model: string): Held {
-    const rescore: Rescore = (cellNos) => this.#source.vectors(model, cellNos)
+    const { cosines } = this.#source
+    const rescore: Rescore | undefined = cosines && ((query, cellNos) => cosines(model, query, cellNos))
     const database = this.#source.vectorSearch?.(workspaceId, model)
     return { model, index: new WorkspaceIndex({ rescore, database, isSparse: model === HASH_MODEL }), seq: 0 }
   }

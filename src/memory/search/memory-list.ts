@@ -13,6 +13,29 @@ export function byScore(a: { memory: MemoryEntry; score: number }, b: { memory: 
   return b.score - a.score || (a.memory.id < b.memory.id ? -1 : 1)
 }
 
+/** The first `count` in that order. Most of many are worse than all of few: each of these is compared once. */
+export function firstByScore<T extends { memory: MemoryEntry; score: number }>(
+  items: readonly T[],
+  count: number,
+): T[] {
+  const first: T[] = []
+  for (const item of items) {
+    const last = first[count - 1]
+    if (last && byScore(last, item) < 0) continue
+    let low = 0
+    let high = first.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const other = first[middle]
+      if (other && byScore(other, item) < 0) low = middle + 1
+      else high = middle
+    }
+    first.splice(low, 0, item)
+    if (last) first.pop()
+  }
+  return first
+}
+
 interface Scored {
   /** By slot. */
   scores: Float32Array
@@ -51,7 +74,7 @@ export function listByScores(table: CellTable, { scores, slots, mask, depth }: S
     const cell = table.at(bestSlots[number] ?? 0)
     candidates.push({ memory: cell.memory, cell, score })
   }
-  return candidates.sort(byScore).slice(0, depth)
+  return firstByScore(candidates, depth)
 }
 
 /** The Memories of scored slots, each with its best Cell. */

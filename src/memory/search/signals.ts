@@ -26,8 +26,8 @@ export const keywordSignal = (scores: KeywordScores): Signal => ({
   scoresAt: (slots) => Float32Array.from(slots, (slot) => scores.at(slot) || -Infinity),
 })
 
-/** Gives the vectors of Cells; absent where a Cell has none. */
-export type Rescore = (cellNos: readonly number[]) => Promise<ReadonlyMap<number, Float32Array>>
+/** Gives the exact cosines of Cells; absent where a Cell has no vector. */
+export type Rescore = (query: Float32Array, cellNos: readonly number[]) => Promise<ReadonlyMap<number, number>>
 
 /**
  * Cosines over the codes. The first `exact` Cells are scored again with their vectors. The list holds at least `exact / 4`
@@ -41,16 +41,16 @@ export async function vectorSignal(
   { depth, exact, rescore }: { depth: number; exact: number; rescore: Rescore | undefined },
 ): Promise<Signal> {
   let { slots, scores } = codes.top(query, depth, mask)
-  for (let n = depth; slots.length === n && listed(table, slots, scores).length < exact / 4;) {
+  for (let n = depth; slots.length === n && !areOf(table, slots, exact / 4);) {
     n *= 4
     ;({ slots, scores } = codes.top(query, n, mask))
   }
   const cells = Array.from(slots.subarray(0, exact), (slot) => table.at(slot))
-  const vectors = await rescore?.(cells.map(({ cellNo }) => cellNo))
-  cells.forEach(({ cellNo }, i) => {
-    const vector = vectors?.get(cellNo)
-    if (vector) scores[i] = dot(query, vector)
-  })
+  const exactly = await rescore?.(
+    query,
+    cells.map(({ cellNo }) => cellNo),
+  )
+  cells.forEach(({ cellNo }, i) => (scores[i] = exactly?.get(cellNo) ?? scores[i] ?? 0))
   const known = new Map(Array.from(slots, (slot, i) => [slot, scores[i] ?? 0]))
   return {
     list: listed(table, slots, scores),
@@ -61,8 +61,9 @@ export async function vectorSignal(
   }
 }
 
-function dot(a: Float32Array, b: Float32Array): number {
-  let sum = 0
-  for (let i = 0; i < a.length; i++) sum += (a[i] ?? 0) * (b[i] ?? 0)
-  return sum
+/** Whether the Cells at these slots are of at least so many Memories. */
+function areOf(table: CellTable, slots: Uint32Array, wanted: number): boolean {
+  const memories = new Set<MemoryEntry>()
+  for (const slot of slots) if (memories.add(table.at(slot).memory).size >= wanted) return true
+  return false
 }

@@ -123,8 +123,8 @@ export interface CellSource {
   changes(workspaceId: string, model: string, sinceSeq: number): AsyncIterable<ChangeBatch>
   /** Stays while nothing at all is written; undefined where that is not known. */
   version(): number | undefined
-  /** Vectors of Cells, to score candidates with again; absent where a Cell has none. */
-  vectors(model: string, cellNos: readonly number[]): Promise<ReadonlyMap<number, Float32Array>>
+  /** Scores candidates again, by their vectors; a Cell that has none is not in the answer. */
+  cosines?: (model: string, query: Float32Array, cellNos: readonly number[]) => Promise<ReadonlyMap<number, number>>
   /** Where a database searches vectors by itself; `changes` says `elsewhere` then. */
   vectorSearch?(workspaceId: string, model: string): VectorSearch
   close(): Promise<void>

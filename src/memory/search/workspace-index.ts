@@ -25,7 +25,7 @@ interface IndexOptions {
 
 /**
  * All Cells of one workspace, to be searched by keyword, by vector, or by both. It holds words and vector codes, no text
- * and no vectors; `rescore` gives the vectors of a few candidates, whose cosines are then exact. With a `database` that
+ * and no vectors; `rescore` gives the exact cosines of a few candidates. With a `database` that
  * searches vectors it holds words only. Contract: memory.md 4.
  */
 export class WorkspaceIndex {

@@ -57,7 +57,7 @@ export function createCellSource(
   vectors: VectorStore,
   bodies: Bodies,
 ): CellSource {
-  const { search } = vectors
+  const { search, products } = vectors
   const vectorsOf = async (cells: readonly CellRow[], model: string): Promise<VectorsOfCells> => {
     if (search) return new Map(cells.map((cell) => [cell.cell_no, cell.embedding_model === model ? 'elsewhere' : null]))
     return vectors.find(
@@ -71,7 +71,7 @@ export function createCellSource(
     changes: (workspaceId, model, sinceSeq) =>
       readChanges(metadata, bodies, workspaceId, sinceSeq, (cells) => vectorsOf(cells, model)),
     version: () => metadata.version(),
-    vectors: (model, cellNos) => vectors.find(vector, model, cellNos),
+    ...(products && { cosines: (model, query, cellNos) => products(vector, model, query, cellNos) }),
     ...(search && { vectorSearch: (workspaceId, model) => search(vector, workspaceId, model) }),
     close: () => Promise.resolve(),
   }

@@ -1,3 +1,4 @@
+import { withDeadline } from '../../base/deadline.ts'
 import type { IdSource } from '../../base/ids.ts'
 import { BodyError, refuseBad } from '../../http/json-body.ts'
 import { invalidInput } from '../errors.ts'
@@ -66,12 +67,12 @@ export class MemoryTools {
     if (!tool) throw invalidInput(`there is no tool ${name}`, 'name')
     refuseBadText(args)
     const run = tool.prepare(args)
-    return (cancelled) => {
-      const signal = AbortSignal.any([AbortSignal.timeout(this.#timeoutMs), cancelled])
-      const { tenancy = UNBOUND, requestId = this.#ids('req_'), ...origin } = peer
-      const caller = { ...origin, requestId, startedAt: performance.now(), agentId: SYSTEM_AGENT, signal }
-      return beforeDeadline(signal, run(new ToolCall(this.#service, tool, caller, tenancy, pinned)))
-    }
+    return (cancelled) =>
+      withDeadline(this.#timeoutMs, cancelled, (signal) => {
+        const { tenancy = UNBOUND, requestId = this.#ids('req_'), ...origin } = peer
+        const caller = { ...origin, requestId, startedAt: performance.now(), agentId: SYSTEM_AGENT, signal }
+        return beforeDeadline(signal, run(new ToolCall(this.#service, tool, caller, tenancy, pinned)))
+      })
   }
 }
 

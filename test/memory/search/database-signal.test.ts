@@ -72,7 +72,7 @@ describe.each([
   const memories = memoriesOf(count)
   const database = databaseOf(memories)
   const inMemory = new WorkspaceIndex({
-    rescore: async (cellNos) => new Map(cellNos.map((cellNo) => [cellNo, vectorOf(cellNo)])),
+    rescore: async (query, cellNos) => new Map(cellNos.map((cellNo) => [cellNo, dot(vectorOf(cellNo), query)])),
   })
   const remote = new WorkspaceIndex({ database })
   inMemory.apply(memories)

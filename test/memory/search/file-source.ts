@@ -42,9 +42,6 @@ export function openCellSource({ file }: { file: string }): CellSource {
       }
     },
     version: () => undefined,
-    async vectors() {
-      return new Map()
-    },
     async close() {},
   }
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { embedDocument } from '../../../src/memory/embedder/hash.ts'
 import { WorkspaceIndex } from '../../../src/memory/search/workspace-index.ts'
 import { found, memoryId, memoryOf, search } from './cells.ts'
+import { dot } from './random-vectors.ts'
 
 const MODES = ['keyword', 'vector', 'hybrid'] as const
 
@@ -170,9 +171,9 @@ describe('vectors', () => {
     const text = 'a quiet harbour'
     const asked: number[][] = []
     const index = new WorkspaceIndex({
-      rescore: async (cellNos) => {
+      rescore: async (query, cellNos) => {
         asked.push([...cellNos])
-        return new Map(cellNos.map((cellNo) => [cellNo, embedDocument(text)]))
+        return new Map(cellNos.map((cellNo) => [cellNo, dot(embedDocument(text), query)]))
       },
     })
     index.apply([memoryOf(1, [text])])

@@ -1,7 +1,8 @@
-import { inNumbers } from '../../../database/database.ts'
+import { inNumbers, type Queryable } from '../../../database/database.ts'
+import { dotOf, fromBytes, toBytes } from './bytes.ts'
 import type { VectorStore } from './vector-store.ts'
 
-/** Rows of bytes (float32, little-endian) in either kind of database, searched in memory. */
+/** Rows of bytes in either kind of database, searched in memory. */
 export const vectorRows: VectorStore = {
   async insert(tx, _workspaceId, model, vectors) {
     for (const { cellNo, vector } of vectors) {
@@ -14,11 +15,11 @@ export const vectorRows: VectorStore = {
   },
 
   async find(db, model, cellNos) {
-    const rows = await db.all<{ cell_no: number; vector: Uint8Array }>(
-      `SELECT cell_no, vector FROM cell_vector WHERE cell_no IN ${inNumbers(db, '$1')} AND model = $2`,
-      [JSON.stringify(cellNos), model],
-    )
-    return new Map(rows.map((row) => [row.cell_no, fromBytes(row.vector)]))
+    return new Map((await readRows(db, model, cellNos)).map((row) => [row.cell_no, fromBytes(row.vector)]))
+  },
+
+  async products(db, model, query, cellNos) {
+    return new Map((await readRows(db, model, cellNos)).map((row) => [row.cell_no, dotOf(row.vector, query)]))
   },
 
   async findEmbedded(db, model, cellNos) {
@@ -44,13 +45,8 @@ export const vectorRows: VectorStore = {
     ]),
 }
 
-const toBytes = (vector: Float32Array): Uint8Array =>
-  new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)
-
-/** Copies where it must, because a view of floats must start at a multiple of four. */
-const fromBytes = (bytes: Uint8Array): Float32Array => {
-  const { buffer, byteOffset, byteLength } = aligned(bytes)
-  return new Float32Array(buffer, byteOffset, byteLength / 4)
-}
-
-const aligned = (bytes: Uint8Array): Uint8Array => (bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes))
+const readRows = (db: Queryable, model: string, cellNos: readonly number[]) =>
+  db.all<{ cell_no: number; vector: Uint8Array }>(
+    `SELECT cell_no, vector FROM cell_vector WHERE cell_no IN ${inNumbers(db, '$1')} AND model = $2`,
+    [JSON.stringify(cellNos), model],
+  )
