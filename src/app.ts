@@ -191,7 +191,7 @@ async function openServices(config: Config, options: AppOptions & { clock: Clock
     const platform = await createPlatform(config, database, { clock, ids, log, scrypt, userWatch })
     if (hasGateway) {
       const { Gateway } = await import('./gateway/service.ts')
-      gateway = new Gateway({ config, platform, clock, ids, log, environment })
+      gateway = new Gateway({ config, platform, clock, ids, log, environment, random: Math.random })
     }
     return { memory, platform, gateway, kernel, ids, log, close }
   } catch (error) {

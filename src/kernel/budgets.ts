@@ -142,7 +142,7 @@ export function withBudgetState(run: Run): Run {
 export function allocate(parent: Account, asked: BudgetPolicy | undefined): BudgetPolicy | undefined {
   const bounded = boundedBy(parent.budget ?? {})
   if (bounded.length === 0) return asked
-  if (!asked || boundedBy(asked).length === 0) throw invalid('budget is required: the parent has one')
+  if (!asked || boundedBy(asked).length === 0) throw invalid('budget is required: what the run belongs to has one')
   const given: BudgetPolicy = { ...asked }
   for (const { dimension, limit } of bounded) {
     const remaining = limit - taken(parent, dimension)

@@ -180,7 +180,7 @@ describeKernels(
       }
       expect((await stage.run(run.id)).error).toEqual({
         code: 'action_failures',
-        message: '5 proposed actions came to nothing',
+        message: '5 proposed actions came to nothing, at last: the service answered 422: no',
       })
     })
 

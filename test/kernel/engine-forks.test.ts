@@ -144,7 +144,7 @@ describeStores('forks', (open) => {
     if (!second) throw new Error('nothing was claimed')
     await it.turn(second)
     const allocations = Object.values((await it.read(id)).budgetAllocations)
-    expect(allocations.map(({ maxTurns }) => maxTurns).sort()).toEqual([2, 3])
+    expect(allocations.map(({ maxTurns = 0 }) => maxTurns).sort((a, b) => a - b)).toEqual([2, 3])
     await it.work()
     expect((await it.read(id)).status).toBe('completed')
   })

@@ -46,6 +46,22 @@ describeStores('engines', (open) => {
       if (envelope.run.turn === 1) return { after: opened, outcome: {} }
       return envelope.run.turn < 3 ? { outcome: {} } : DONE
     })
+    await start(it, { scopes: [it.scope], concurrency: 6 }, 3)
+    const made = await Promise.all(Array.from({ length: 10 }, () => it.create({ goal })))
+    await expect.poll(() => model().asked(goal).length, { interval: 5, timeout: 20_000 }).toBe(3)
+    letGo()
+    for (const { id } of made) await ended(it, id)
+    expect(model().asked(goal)).toHaveLength(30)
+    expect(most).toBe(3)
+  })
+
+  test('kernel#46 two engines on one store never hold one run at the same time', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Two engines')
+    const held = new Set<string>()
+    const doubled: string[] = []
+    const other = bench({ ...open(), scope: () => it.scope }, model())
+    model().script(goal, (envelope) => (envelope.run.turn < 4 ? { outcome: {} } : DONE))
     const host = it.parts.model
     it.parts.model = {
       propose: async (envelope, call) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Database } from '../../src/database/database.ts'
 import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
-import { discardTurn } from '../../src/kernel/engine/discard.ts'
+import { closeOrphans, discardTurn } from '../../src/kernel/engine/discard.ts'
 import { beginTurn } from '../../src/kernel/engine/begin.ts'
 import { Heartbeat } from '../../src/kernel/engine/heartbeat.ts'
 import { pauseRun, resumeRun } from '../../src/kernel/run-states.ts'
@@ -156,7 +156,9 @@ describeStores('turns', (open) => {
             const reply = await it.parts.model.propose(envelope, call)
             await makeChange(it.context, it.scope, BY_KERNEL, async (made) => {
               const run = await lockRecord(made.tx, runs, it.scope, id)
-              await (kind === 'cancel' ? cancelRun(made, run) : saveMoved(made, run, pauseRun(run, 'command')))
+              await (kind === 'cancel'
+                ? cancelRun(made, run, 'Not needed')
+                : saveMoved(made, run, pauseRun(run, 'command')))
             })
             return reply
           },
@@ -192,6 +194,21 @@ describeStores('turns', (open) => {
     await it.turn(second)
     expect(await it.turns(id)).toMatchObject([{ id: begun.turn.id, sequence: 1, status: 'completed' }])
     expect((await it.read(id)).output).toEqual({ by: 'the second' })
+  })
+
+  test('a turn of a canceled run whose holder is gone is closed', async () => {
+    const it = bench(open(), model())
+    const { id } = await it.create({ goal: it.goal('Orphan') })
+    const held = await it.claim()
+    if (!held) throw new Error('nothing was claimed')
+    await beginTurn(it.parts, held, NOTHING_AROUND)
+    await it.command(id, { kind: 'cancel' })
+    await closeOrphans(it.context)
+    expect(await it.turns(id)).toMatchObject([{ status: 'running' }])
+    open().advance(600_000)
+    await closeOrphans(it.context)
+    expect(await it.turns(id)).toMatchObject([{ status: 'canceled', discardReason: 'run_canceled' }])
+    expect(await it.read(id)).toMatchObject({ status: 'canceled', lastAppliedTurn: 1, budgetUsage: { turns: 1 } })
   })
 
   test('kernel#51 a fault inside the last transaction: no change of the run; the retry applies without the model', async () => {

@@ -31,10 +31,12 @@ export const noteSuccess = (run: Run): Run =>
     : run
 
 /** Why a run that failed so often ends; undefined while it may go on. */
-export const exhaustion = ({ actionFailures = [] }: Run): Run['error'] =>
-  actionFailures.length > MAX_RECOVERED
-    ? { code: 'action_failures', message: `${actionFailures.length} proposed actions came to nothing` }
-    : undefined
+export function exhaustion({ actionFailures = [], pendingResults }: Run): Run['error'] {
+  if (actionFailures.length <= MAX_RECOVERED) return undefined
+  const last = pendingResults.findLast(({ error }) => error !== undefined)?.['error']
+  const why = typeof last === 'string' ? `, at last: ${last}` : ''
+  return { code: 'action_failures', message: `${actionFailures.length} proposed actions came to nothing${why}` }
+}
 
 /** A run that works on: queued, or failed when too much came to nothing. */
 export function workOn(run: Run, now: number): Run {

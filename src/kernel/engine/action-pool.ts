@@ -16,7 +16,7 @@ export interface ActionPoolOptions {
   workerIdPrefix: string
   limit: WorkerLimit
   hints: Hints
-  random(): number
+  random: () => number
 }
 
 /** Calls of lost workers are looked for so often, however many claims there are. */

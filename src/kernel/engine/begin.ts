@@ -59,15 +59,18 @@ async function beginOrResume(
 ): Promise<Begun | undefined> {
   const { tx, scope, now } = change
   const before = await findTurn(tx, scope, run.id, run.lastAppliedTurn + 1)
-  if (before && (await holdsLease(tx, scope, run.id, held.fencingToken)))
-    return resume(change, run, before, surroundings)
+  if (before) {
+    if (await holdsLease(tx, scope, run.id, held.fencingToken)) return resume(change, run, before, surroundings)
+    held.abort('lease_lost')
+    return undefined
+  }
   const envelope = composeEnvelope(run, surroundings, turn.id, now)
   const { reservation, shortage } = affordTurn(run, () => estimateTokens(JSON.stringify(envelope)))
   if (shortage) {
     held.run = await saveMoved(change, run, pauseForBudget(change, run, turn.id, { reservation, shortage }))
     return undefined
   }
-  if (before || !(await insertTurn(tx, turn, held.fencingToken))) {
+  if (!(await insertTurn(tx, turn, held.fencingToken))) {
     held.abort('lease_lost')
     return undefined
   }

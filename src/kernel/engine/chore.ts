@@ -5,9 +5,9 @@ export interface ChoreOptions {
   name: string
   intervalMs: number
   log: Logger
-  random(): number
+  random: () => number
   /** True when there is more of it: it is done again at once. */
-  run(): Promise<boolean>
+  run: () => Promise<boolean>
 }
 
 const MAX_INTERVAL_MS = 60_000

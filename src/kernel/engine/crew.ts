@@ -14,7 +14,7 @@ export interface ScopedPool {
 }
 
 /** Where there are workers: always the same scopes, or those that a source names, asked again and again. */
-export type Scopes = { scopes: Scope[] } | { scopeSource(): Scope[] | Promise<Scope[]>; reconcileMs?: number }
+export type Scopes = { scopes: Scope[] } | { scopeSource: () => Scope[] | Promise<Scope[]>; reconcileMs?: number }
 
 const RECONCILE_MS = 30_000
 

@@ -1,4 +1,5 @@
 import { aboutRun, BY_KERNEL, makeChange } from '../change.ts'
+import type { KernelContext } from '../context.ts'
 import type { Turn } from '../model/turn.ts'
 import { isTerminal, moveRun } from '../run-states.ts'
 import { pauseForBudget } from '../runs/reservations.ts'
@@ -6,8 +7,8 @@ import { saveMoved } from '../runs/save.ts'
 import { lockRecord, saveRecord } from '../store/records.ts'
 import { abandonLease, holdsLease } from '../store/run-leases.ts'
 import { runs, saveRun } from '../store/runs.ts'
-import { findTurn, turns } from '../store/turns.ts'
-import { learnDiscard, type Discard, type Held } from './held.ts'
+import { findOrphans, findTurn, turns } from '../store/turns.ts'
+import { Held, learnDiscard, type Discard } from './held.ts'
 import type { TurnParts } from './parts.ts'
 import { settleTurn } from './settlement.ts'
 
@@ -54,4 +55,17 @@ export async function discardTurn(
       change.report({ ...about, eventType: 'run.yielded', summary: 'Another turn follows', payload })
     }
   })
+}
+
+const ORPHANS_AT_ONCE = 100
+/** Longer than any holder is at a turn. */
+const ORPHANED_AFTER_MS = 600_000
+
+/** Closes turns of canceled runs whose holders are gone too: nobody else would. */
+export async function closeOrphans(context: KernelContext): Promise<void> {
+  const now = context.store.now()
+  for (const { turn, run } of await findOrphans(context.store.database, ORPHANS_AT_ONCE)) {
+    if (now - Date.parse(turn.updatedAt) < ORPHANED_AFTER_MS) continue
+    await discardTurn({ context }, new Held(run, 0, now), turn, 'run_canceled')
+  }
 }

@@ -10,6 +10,7 @@ import { purgeWorkers } from '../store/workers.ts'
 import { ActionPool, type ActionPoolOptions } from './action-pool.ts'
 import { Chore } from './chore.ts'
 import { Crew, type Scopes } from './crew.ts'
+import { closeOrphans } from './discard.ts'
 import type { Step } from './parts.ts'
 import { RunPool } from './run-pool.ts'
 import { WorkerLimit } from './worker-limit.ts'
@@ -44,8 +45,8 @@ export interface EngineOptions {
   runWorkers?: RunWorkers[]
   actionWorkers?: ActionWorkers[]
   /** Chance, for waits; a test sets it. */
-  random?(): number
-  onStep?(step: Step): void
+  random?: () => number
+  onStep?: (step: Step) => void
 }
 
 const LIMIT = 8
@@ -87,6 +88,10 @@ export class Engine {
         for (const scope of this.#crews.flatMap((crew) => crew.scopes)) await reconcileRequests(context, scope)
         return false
       }),
+      chore('closing turns nobody ends', RECONCILE_MS, async () => {
+        await closeOrphans(context)
+        return false
+      }),
       chore('forgetting workers', FORGET_WORKERS_MS, async () => {
         await purgeWorkers(context.store.database, context.store.now() - FORGET_WORKERS_MS)
         return false
@@ -114,7 +119,7 @@ function runCrew(
   hints: Hints,
   limit: WorkerLimit,
   workers: RunWorkers,
-  { modelHost: model, random, onStep }: EngineOptions & { random(): number },
+  { modelHost: model, random, onStep }: EngineOptions & { random: () => number },
 ): Crew {
   const { concurrency = 1 } = workers
   const limits = {

@@ -74,7 +74,7 @@ export class Heartbeat {
   async #renew(): Promise<void> {
     const { store } = this.#context
     const leaseMs = this.#leaseMs
-    for (const held of [...this.#held]) {
+    for (const held of Array.from(this.#held)) {
       const now = store.now()
       if (now - held.renewedAt < leaseMs / 4) continue
       const { fencingToken, run } = held

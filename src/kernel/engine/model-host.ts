@@ -116,8 +116,8 @@ interface Completion {
 }
 
 function readReply(text: string): ModelReply {
-  const completion = parse<Completion>(text)
-  if (completion === undefined || completion === null) return { malformed: 'the answer is no JSON' }
+  const completion: Completion | null | undefined = parse(text)
+  if (!completion) return { malformed: 'the answer is no JSON' }
   const { model, usage, choices } = completion
   const about: ModelReply = {
     ...(typeof model === 'string' && { model: model.slice(0, 256) }),
@@ -132,13 +132,13 @@ function readReply(text: string): ModelReply {
     ? calls.find((made) => made.function?.name === OUTCOME_TOOL.function.name)?.function
     : undefined
   if (!call) return { ...about, malformed: `${OUTCOME_TOOL.function.name} was not called` }
-  const outcome = typeof call.arguments === 'string' ? parse<unknown>(call.arguments) : call.arguments
+  const outcome = typeof call.arguments === 'string' ? parse(call.arguments) : call.arguments
   if (outcome !== undefined) return { ...about, outcome }
   const cut = choice?.finish_reason === 'length' ? ': it was cut at the limit of tokens, be shorter' : ''
   return { ...about, malformed: `the arguments of ${OUTCOME_TOOL.function.name} are no JSON${cut}` }
 }
 
-function parse<T>(text: string): T | undefined {
+function parse(text: string): ReturnType<typeof JSON.parse> {
   try {
     return JSON.parse(text)
   } catch {

@@ -10,6 +10,6 @@ export interface TurnParts {
   model: ModelHost
   leaseMs: number
   turnsPerClaim: number
-  random(): number
-  onStep?(step: Step): void
+  random: () => number
+  onStep?: (step: Step) => void
 }

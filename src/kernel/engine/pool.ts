@@ -12,11 +12,11 @@ export interface PoolOptions {
   limit: WorkerLimit
   hints: Hints
   log: Logger
-  random(): number
+  random: () => number
   /** Takes what is next; undefined where there is nothing. It is called by several workers at once. */
-  claim(): Promise<(() => Promise<void>) | undefined>
+  claim: () => Promise<(() => Promise<void>) | undefined>
   /** Shows itself to others: a pool that is silent for 30 s counts as gone. */
-  register(active: number): Promise<void>
+  register: (active: number) => Promise<void>
 }
 
 const REGISTER_MS = 10_000

@@ -1,6 +1,7 @@
 import { toTimestamp } from '../../base/clock.ts'
 import type { Queryable } from '../../database/database.ts'
 import type { Scope } from '../model/fields.ts'
+import type { Run } from '../model/run.ts'
 import type { KeptTurn, Turn, TurnStatus } from '../model/turn.ts'
 import { listRecords, type Family, type RecordPage } from './records.ts'
 import { scopeKey } from './scope-key.ts'
@@ -82,6 +83,16 @@ export async function findUnfinishedTurn(db: Queryable, scope: Scope, runId: str
     [scopeKey(scope), runId],
   )
   return row && JSON.parse(row.body)
+}
+
+/** Unfinished turns of canceled runs, with them. kernel_turns_unfinished, the key of kernel_runs. */
+export async function findOrphans(db: Queryable, limit: number): Promise<{ turn: Turn; run: Run }[]> {
+  const rows = await db.all<{ turn: string; run: string }>(
+    `SELECT t.body AS turn, r.body AS run FROM kernel_turns t JOIN kernel_runs r ON r.scope = t.scope AND r.id = t.run_id
+      WHERE t.status = 'running' AND r.status = 'canceled' ORDER BY t.scope, t.run_id LIMIT $1`,
+    [limit],
+  )
+  return rows.map(({ turn, run }) => ({ turn: JSON.parse(turn), run: JSON.parse(run) }))
 }
 
 /** By sequence. The unique key of run and sequence. */
