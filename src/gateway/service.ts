@@ -1,41 +1,41 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
 import type { IdSource } from '../base/ids.ts'
+import { requestLog } from '../base/log.ts'
 import { ConfigError } from '../config/errors.ts'
 import type { Config } from '../config/load.ts'
 import type { Front } from '../http/listener.ts'
-import type { Logger } from '../platform/ports.ts'
 import type { Route } from '../platform/routes/route.ts'
 import type { Platform } from '../platform/service.ts'
 import { CallActs } from './acts.ts'
 import { createCache } from './cache/cache.ts'
 import { loadModelTable } from './cost/load.ts'
+import type { ModelTable } from './cost/model-table.ts'
 import { createExchanges } from './exchange/make-exchange.ts'
 import { createUpstreams } from './kinds/index.ts'
 import { createNetwork, type Network } from './kinds/network.ts'
 import { createCredentialTest } from './kinds/test.ts'
 import { GatewayManagement } from './management.ts'
 import { Analytics } from './metering/analytics.ts'
-import { ProcessBudgets } from './metering/budgets.ts'
+import { Bookkeeping } from './metering/bookkeeping.ts'
 import { Costs } from './metering/costs.ts'
-import { RequestMeter } from './metering/meter.ts'
-import { Processes } from './metering/processes.ts'
-import { Retention } from './metering/retention.ts'
-import { Spending } from './metering/spending.ts'
 import { Usage } from './metering/usage.ts'
 import { createGatewayMetrics, type GatewayMetrics } from './observe/metrics.ts'
 import { createObserver } from './observe/observer.ts'
 import { redactor } from './observe/redact.ts'
 import { SpanExporter } from './observe/traces.ts'
 import { createPlane, type Plane } from './plane/index.ts'
+import type { PlaneSettings } from './plane/parts.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { costRoutes } from './routes/cost.ts'
 import { gatewayRoutes } from './routes/index.ts'
 import { usageRoutes } from './routes/usage.ts'
 import { CallerLimits } from './routing/limits.ts'
 import { Router } from './routing/router.ts'
+import type { OrganizationState } from './state/organization-state.ts'
 
 export interface GatewayParts {
   config: Config
@@ -46,7 +46,7 @@ export interface GatewayParts {
   /** The process's variables, for what the clouds' own programs read there. */
   environment: Readonly<Record<string, string | undefined>>
   /** In [0, 1). */
-  random?: () => number
+  random: () => number
 }
 
 /** The model gateway: its data plane and its management over one platform. Contract: gateway.md. */
@@ -57,150 +57,151 @@ export class Gateway {
   readonly front: Front
   /** Sees the series of every organization at the scrape. */
   readonly operatorToken: string | undefined
-  readonly #log: Logger
+  readonly #parts: GatewayParts
+  readonly #table: ModelTable
+  readonly #makeUpstream: ReturnType<typeof createUpstreams>
+  readonly #router: Router
+  readonly #books: Bookkeeping
+  readonly #acts: CallActs
   readonly #plane: Plane
   readonly #network: Network
-  readonly #meter: RequestMeter
-  readonly #processes: Processes
-  readonly #retention: Retention
   readonly #exporter: SpanExporter | undefined
 
   /** @throws ConfigError for a price file or roots that cannot be read */
-  constructor({ config, platform, clock, ids, log, environment, random = Math.random }: GatewayParts) {
-    const { gateway, telemetry, storage, server, platform: shown } = config
-    const { database, sealer, organizations, sessions } = platform
-    this.#log = log
-    const table = loadModelTable({ prices: gateway.prices, priceFile: gateway.price_file })
+  constructor(parts: GatewayParts) {
+    const { config, clock, log, environment, random } = parts
+    const { gateway, telemetry } = config
+    this.#parts = parts
+    this.#table = loadModelTable({ prices: gateway.prices, priceFile: gateway.price_file })
     this.#network = createNetwork({
       allowedHosts: gateway.allowed_hosts,
       ca: gateway.ca_file === undefined ? undefined : readText('gateway.ca_file', gateway.ca_file),
       connectMs: gateway.timeouts.connect,
     })
-    const runtimeRoles = gateway.runtime_roles
-    const makeUpstream = createUpstreams({ clock, random, log, network: this.#network, runtimeRoles, environment })
-    this.#processes = new Processes(database, clock, log)
-    const processes = (): number => this.#processes.count()
-    const stateOf = (organizationId: number) => this.management.states.get(organizationId)
+    const [network, runtimeRoles] = [this.#network, gateway.runtime_roles]
+    this.#makeUpstream = createUpstreams({ clock, random, log, network, runtimeRoles, environment })
+    this.#books = new Bookkeeping({
+      ...parts,
+      stateOf: this.#stateOf,
+      states: () => this.management.states.all(),
+      onExceeded: (organizationId, { type, id }) =>
+        this.management.audit.system(organizationId, 'budget.exceeded', { type, id }),
+    })
+    this.#router = this.#createRouter()
+    this.management = this.#createManagement()
+    const { states, audit, health } = this.management
+    this.#acts = new CallActs(audit, health)
+    states.onChange((state) => this.#router.update(state))
+    this.operatorToken = operatorTokenOf(gateway.metrics_token_file)
+    const { otlp_endpoint: endpoint, otlp_headers: headers } = telemetry
+    this.#exporter = endpoint === undefined ? undefined : new SpanExporter({ endpoint, headers, log })
+    this.metrics = this.#createMetrics()
+    this.#plane = this.#createPlane()
+    this.front = this.#plane
+    this.routes = this.#createRoutes()
+  }
 
-    const router = new Router({
+  readonly #stateOf = (organizationId: number): OrganizationState | undefined =>
+    this.management.states.get(organizationId)
+
+  readonly #liveProcesses = (): number => this.#books.processes.count()
+
+  #createRouter(): Router {
+    const { clock, random, config } = this.#parts
+    const { gateway } = config
+    return new Router({
       clock,
-      models: table,
-      makeUpstream,
+      models: this.#table,
+      makeUpstream: this.#makeUpstream,
       seed: gateway.seed ?? Math.floor(random() * 2 ** 31),
       retryBudget: gateway.retry_budget,
       queueLength: gateway.queue_length,
       queueWaitMs: gateway.queue_wait,
-      processes,
-      onRejected: (credential, untilMs, message) => acts.rejected(credential, untilMs, message),
+      processes: this.#liveProcesses,
+      onRejected: (credential, untilMs, message) => this.#acts.rejected(credential, untilMs, message),
     })
-    const spending = new Spending(database, clock, stateOf)
-    this.management = new GatewayManagement({
+  }
+
+  #createManagement(): GatewayManagement {
+    const { platform, clock, log, config } = this.#parts
+    return new GatewayManagement({
       platform,
       clock,
       log,
-      allowedHosts: gateway.allowed_hosts,
-      runtimeRoles,
-      live: router,
-      spentOf: (organizationId, keyIds) => spending.spentOf(organizationId, keyIds),
-      testCredential: createCredentialTest({ makeUpstream, clock }),
+      allowedHosts: config.gateway.allowed_hosts,
+      runtimeRoles: config.gateway.runtime_roles,
+      live: this.#router,
+      spentOf: (organizationId, keyIds) => this.#books.spending.spentOf(organizationId, keyIds),
+      testCredential: createCredentialTest({ makeUpstream: this.#makeUpstream, clock }),
     })
-    const { states, audit, health, settings } = this.management
-    const acts = new CallActs(audit, health)
-    states.onChange((state) => router.update(state))
+  }
 
-    const budgets = new ProcessBudgets({
-      database,
-      clock,
-      log,
-      processes: this.#processes,
-      onExceeded: (organizationId, { type, id }) => audit.system(organizationId, 'budget.exceeded', { type, id }),
-    })
-    this.#meter = new RequestMeter({
-      database,
-      clock,
-      log,
-      sealer,
-      budgets,
-      processId: this.#processes.id,
-      dataDir: storage.data_dir,
-      flushIntervalMs: gateway.flush_interval,
-      flushRows: gateway.flush_rows,
-      onFull: gateway.on_metering_full,
-    })
-    this.operatorToken = operatorTokenOf(gateway.metrics_token_file)
-    this.#retention = new Retention(database, clock, log, () => states.all())
-    const { otlp_endpoint: endpoint, otlp_headers: headers } = telemetry
-    this.#exporter = endpoint === undefined ? undefined : new SpanExporter({ endpoint, headers, log })
-    this.metrics = createGatewayMetrics({
-      stateOf,
-      table: () => table,
+  #createMetrics(): GatewayMetrics {
+    const { states } = this.management
+    return createGatewayMetrics({
+      stateOf: this.#stateOf,
+      table: () => this.#table,
       figures: {
         activeRequests: () => this.#plane.active(),
         credentialStates: () =>
           [...states.all()].flatMap(({ id: organizationId, credentials }) =>
-            credentials.map(({ id }) => ({ organizationId, credentialId: id, state: router.healthOf(id).state })),
+            credentials.map(({ id }) => ({ organizationId, credentialId: id, state: this.#router.healthOf(id).state })),
           ),
-        budgetsLeft: () => spending.left(states.all()),
-        metering: () => this.#meter.figures(),
+        budgetsLeft: () => this.#books.spending.left(states.all()),
+        metering: () => this.#books.meter.figures(),
       },
     })
+  }
+
+  #createPlane(): Plane {
+    const { config, platform, clock, ids, log, random } = this.#parts
     const observer = createObserver(this.metrics, this.#exporter)
-    this.#plane = createPlane({
+    return createPlane({
       clock,
       monotonic: () => performance.now(),
       random,
       ids,
       wait: (ms, signal) => sleep(ms, undefined, { signal }).catch(() => undefined),
       log,
-      settings: {
-        maxRequestBytes: gateway.max_request_bytes,
-        maxResponseBytes: gateway.max_response_bytes,
-        timeouts: gateway.timeouts,
-        commitAfterMs: gateway.commit_after,
-        maxAttempts: gateway.max_attempts,
-        maxRetryAfterMs: gateway.max_retry_after,
-        maxActiveRequests: gateway.max_active_requests,
-        allowedOrigins: [
-          ...server.allowed_origins,
-          ...(shown.base_url === undefined ? [] : [new URL(shown.base_url).origin]),
-        ],
-      },
-      states,
-      sessions,
-      requireInitialized: () => organizations.requireInitialized(),
-      router,
-      limits: new CallerLimits({ clock, processes }),
+      logRequest: requestLog(log),
+      settings: planeSettings(config),
+      states: this.management.states,
+      sessions: platform.sessions,
+      requireInitialized: () => platform.organizations.requireInitialized(),
+      router: this.#router,
+      limits: new CallerLimits({ clock, processes: this.#liveProcesses }),
       makeExchange: createExchanges({ clock, redactor }),
-      table: () => table,
-      metering: this.#meter,
-      budgets,
+      table: () => this.#table,
+      metering: this.#books.meter,
+      budgets: this.#books.budgets,
       observer: {
         ...observer,
         finished: (call) => {
           observer.finished(call)
-          acts.finished(call)
+          this.#acts.finished(call)
         },
       },
-      cache: createCache(gateway.cache_bytes, clock),
+      cache: createCache(config.gateway.cache_bytes, clock),
     })
-    this.front = this.#plane
-    const usage = new Usage({ database, sealer, audit })
-    const analytics = new Analytics(database, clock, (id) => this.#plane.activeRequests(id))
-    const costs = new Costs({ database, clock, spending, table, stateOf })
-    this.routes = [
-      ...gatewayRoutes(this.management, (...asked) => router.explain(...asked)),
-      ...usageRoutes(usage),
-      ...analyticsRoutes(analytics),
-      ...costRoutes(costs, settings),
+  }
+
+  #createRoutes(): Route[] {
+    const { clock, platform } = this.#parts
+    const { database, sealer } = platform
+    const { audit, settings } = this.management
+    const { spending } = this.#books
+    return [
+      ...gatewayRoutes(this.management, (...asked) => this.#router.explain(...asked)),
+      ...usageRoutes(new Usage({ database, sealer, audit })),
+      ...analyticsRoutes(new Analytics(database, clock, (id) => this.#plane.activeRequests(id))),
+      ...costRoutes(new Costs({ database, clock, spending, table: this.#table, stateOf: this.#stateOf }), settings),
     ]
   }
 
   /** Reads what requests need, and begins what goes on beside them. @throws when the database cannot be read */
   async start(): Promise<void> {
-    await this.#processes.start()
-    await this.#meter.start()
+    await this.#books.start()
     await this.management.start()
-    this.#retention.start()
   }
 
   /** Whose metrics token has this SHA-256, hex; notes that it was used. */
@@ -209,7 +210,7 @@ export class Gateway {
     const organization = states.byMetricsToken(tokenHash)?.id
     if (organization !== undefined) {
       metricsTokens.used(organization).catch((error: unknown) => {
-        this.#log.warn({ reason: errorText(error) }, 'the use of a metrics token could not be noted')
+        this.#parts.log.warn({ reason: errorText(error) }, 'the use of a metrics token could not be noted')
       })
     }
     return organization
@@ -222,14 +223,23 @@ export class Gateway {
 
   /** Writes what is to be written. */
   async close(): Promise<void> {
-    await this.#retention.close()
-    await this.#meter.close()
-    await this.#processes.close()
+    await this.#books.close()
     await this.management.close()
     await this.#exporter?.close()
     await this.#network.close()
   }
 }
+
+const planeSettings = ({ gateway, server, platform: { base_url: shown } }: Config): PlaneSettings => ({
+  maxRequestBytes: gateway.max_request_bytes,
+  maxResponseBytes: gateway.max_response_bytes,
+  timeouts: gateway.timeouts,
+  commitAfterMs: gateway.commit_after,
+  maxAttempts: gateway.max_attempts,
+  maxRetryAfterMs: gateway.max_retry_after,
+  maxActiveRequests: gateway.max_active_requests,
+  allowedOrigins: [...server.allowed_origins, ...(shown === undefined ? [] : [new URL(shown).origin])],
+})
 
 /** @throws ConfigError */
 function operatorTokenOf(file: string | undefined): string | undefined {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { BodyError, readMembers, splice } from '../../src/gateway/relay/body.ts'
+import { GatewayError } from '../../src/gateway/errors.ts'
+import { readMembers, splice } from '../../src/gateway/relay/body.ts'
 
 const ONCE: ReadonlySet<string> = new Set(['model', 'stream'])
 const members = (text: string) => readMembers(Buffer.from(text), ONCE)
@@ -34,13 +35,13 @@ const isObject = (text: string): boolean => {
   }
 }
 
-/** Whether it is read; what is thrown but a BodyError is thrown on. */
+/** Whether it is read; what is thrown but a GatewayError is thrown on. */
 const isRead = (text: string): boolean => {
   try {
     members(text)
     return true
   } catch (error) {
-    if (error instanceof BodyError) return false
+    if (error instanceof GatewayError) return false
     throw error
   }
 }

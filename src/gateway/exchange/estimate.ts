@@ -42,7 +42,9 @@ export function estimateInputTokens(request: InferenceRequest): number {
 }
 
 /** As much or more, without reading the body: for reservations and rates. Media in it count as images. */
-export function roughInputTokens({ body }: InferenceRequest): number {
+export function roughInputTokens({ body, longest = body.length }: InferenceRequest): number {
+  // Most bodies have no part that is as long as what counts as an image.
+  if (longest < BYTES_PER_TOKEN * IMAGE_TOKENS) return Math.ceil(body.length / BYTES_PER_TOKEN)
   let bytes = body.length
   let images = 0
   for (const mark of [';base64,', '"data":']) {

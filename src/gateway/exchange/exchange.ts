@@ -10,6 +10,8 @@ export interface InferenceRequest {
   readonly body: Buffer
   /** The top-level members of the body. */
   readonly members: ReadonlyMap<string, Member>
+  /** Bytes of the longest part of a message, or of another member, where that is known. */
+  readonly longest?: number
   readonly model: string
   readonly stream: boolean
   /** `x-mem-strict`: 400 instead of a dropped field. */

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { jsonOf } from '../chat/json.ts'
 
 /** What a provider says of a failure, whatever its dialect. */
 export interface ProviderError {
@@ -71,12 +72,8 @@ export function readProviderError(said: string, exception?: string): ProviderErr
 }
 
 function parse(said: string): z.output<typeof body> {
-  try {
-    const json: unknown = JSON.parse(said)
-    return body.catch(body.parse({})).parse(Array.isArray(json) ? json[0] : json)
-  } catch {
-    return body.parse({})
-  }
+  const json = jsonOf(said)
+  return body.catch(body.parse({})).parse(Array.isArray(json) ? json[0] : json)
 }
 
 /** What is neither JSON of a known form nor a page can be shown as it is. */

@@ -1,7 +1,7 @@
 import { anthropicStop, anthropicUsage } from '../chat/anthropic/read-answer.ts'
-import { isJson, type Json } from '../chat/json.ts'
+import { isJson, parseJson, type Json } from '../chat/json.ts'
 import { openAiStop, openAiUsage } from '../chat/openai/read-answer.ts'
-import { valueEnd } from '../relay/body.ts'
+import { skipValue } from '../relay/body.ts'
 import { valueAt } from '../relay/frames.ts'
 import { encodeVectors, isVectors, type Encoding } from './vectors.ts'
 import type { AnswerFacts, InferenceRequest, JsonAnswer } from './exchange.ts'
@@ -19,7 +19,7 @@ export function readRelayed(body: Buffer, request: InferenceRequest, isMistral: 
 }
 
 function readParsed(body: Buffer, request: InferenceRequest, isMistral: boolean, view: FaultView): JsonAnswer {
-  const answer = parse(body)
+  const answer = parseJson(body.toString('utf8'))
   const facts = answer && factsOf(answer, request)
   if (!answer || !facts) {
     if (isJson(answer?.['error']) || typeof answer?.['error'] === 'string')
@@ -41,7 +41,7 @@ function vectorFacts(body: Buffer, encoding: Encoding): AnswerFacts | undefined 
   const [vector, usage, model] = ['embedding"', 'usage"', 'model"'].map((name) => valueAt(raw, name))
   if (vector === undefined || usage === undefined || model === undefined || !raw.endsWith('}')) return undefined
   if (raw[vector] !== (encoding === 'base64' ? '"' : '[') || raw[usage] !== '{' || raw[model] !== '"') return undefined
-  const valueOf = (start: number): unknown => JSON.parse(body.toString('utf8', start, valueEnd(body, start)))
+  const valueOf = (start: number): unknown => JSON.parse(body.toString('utf8', start, skipValue(body, start)))
   try {
     return { ...NOTHING_SAID, usage: openAiUsage(valueOf(usage)), responseModel: String(valueOf(model)) }
   } catch {
@@ -49,22 +49,11 @@ function vectorFacts(body: Buffer, encoding: Encoding): AnswerFacts | undefined 
   }
 }
 
-function parse(body: Buffer): Json | undefined {
-  try {
-    const json: unknown = JSON.parse(body.toString('utf8'))
-    return isJson(json) ? json : undefined
-  } catch {
-    return undefined
-  }
-}
-
 /** Undefined for what is no answer of the surface. Text is measured only where estimates need it. */
 function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefined {
   const { model, id } = answer
-  const told = {
-    responseModel: typeof model === 'string' ? model : undefined,
-    responseId: typeof id === 'string' ? id : undefined,
-  }
+  const responseModel = typeof model === 'string' ? model : undefined
+  const responseId = typeof id === 'string' ? id : undefined
   switch (request.surface) {
     case 'chat': {
       const [choice]: unknown[] = Array.isArray(answer['choices']) ? answer['choices'] : []
@@ -73,7 +62,8 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
       const groq = answer['x_groq']
       const usage = openAiUsage(answer['usage']) ?? openAiUsage(isJson(groq) ? groq['usage'] : undefined)
       return {
-        ...told,
+        responseModel,
+        responseId,
         usage,
         finishReason: typeof reason === 'string' ? openAiStop(reason) : undefined,
         textBytes: usage ? 0 : textBytes(message),
@@ -84,7 +74,8 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
       if (!Array.isArray(answer['content'])) return undefined
       const { stop_reason: reason, content } = answer
       return {
-        ...told,
+        responseModel,
+        responseId,
         usage: anthropicUsage(answer['usage']),
         finishReason: typeof reason === 'string' ? anthropicStop(reason) : undefined,
         textBytes: textBytes(content),
@@ -94,7 +85,8 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
       const response = readResponse(answer)
       return (
         response && {
-          ...told,
+          responseModel,
+          responseId,
           usage: response.usage,
           finishReason: response.finishReason,
           textBytes: textBytes(answer['output']),
@@ -103,7 +95,7 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
     }
     case 'embeddings':
       if (!isVectors(answer)) return undefined
-      return { ...told, usage: openAiUsage(answer['usage']), finishReason: undefined, textBytes: 0 }
+      return { responseModel, responseId, usage: openAiUsage(answer['usage']), finishReason: undefined, textBytes: 0 }
   }
 }
 

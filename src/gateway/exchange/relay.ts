@@ -1,5 +1,4 @@
-import { isJson, type Json } from '../chat/json.ts'
-import { GatewayError } from '../errors.ts'
+import { isJson, jsonOf } from '../chat/json.ts'
 import type { Surface } from '../model.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import { editBody } from './edit-body.ts'
@@ -33,10 +32,8 @@ export class Relay implements Exchange {
   readonly #addsUsage: boolean
   readonly #view: FaultView
 
-  /** @throws GatewayError 400 `unsupported_parameter` for a response that needs what another call left behind */
   constructor(request: InferenceRequest, candidate: Candidate, view: FaultView) {
     const { surface, stream, countOnly, maxOutputTokens: tokens } = request
-    if (surface === 'responses') refuseState(request)
     this.#request = request
     this.#view = view
     this.#isMistral = candidate.upstream.credential.kind === 'mistral'
@@ -81,32 +78,9 @@ function chatCaps({ row }: Candidate): readonly string[] {
   return row?.max_tokens_field === 'max_tokens' ? CAPS.chat.toReversed() : CAPS.chat
 }
 
-const memberOf = ({ body, members }: InferenceRequest, name: string): unknown => {
-  const member = members.get(name)
-  if (!member) return undefined
-  try {
-    return JSON.parse(body.toString('utf8', member.start, member.end))
-  } catch {
-    return undefined // the provider says what is wrong with it
-  }
-}
-
 /** Whether a chat client asked for the usage chunk. */
-function asksUsage(request: InferenceRequest): boolean {
-  const options = memberOf(request, 'stream_options')
+function asksUsage({ body, members }: InferenceRequest): boolean {
+  const member = members.get('stream_options')
+  const options = member && jsonOf(body.toString('utf8', member.start, member.end))
   return isJson(options) && options['include_usage'] === true
-}
-
-/** The next call may go elsewhere, where nobody knows what this one left. */
-function refuseState(request: InferenceRequest): void {
-  const said: Json = {
-    previous_response_id: memberOf(request, 'previous_response_id') ?? undefined,
-    conversation: memberOf(request, 'conversation') ?? undefined,
-    background: memberOf(request, 'background') === true || undefined,
-  }
-  const param = Object.keys(said).find((name) => said[name] !== undefined)
-  if (param === undefined) return
-  throw new GatewayError('unsupported_parameter', `${param} is not supported: send the whole input with each call`, {
-    param,
-  })
 }

@@ -1,7 +1,7 @@
 import { openAiStop, openAiUsage } from '../chat/openai/read-answer.ts'
 import { openAiUsageOf } from '../chat/openai/write-answer.ts'
 import type { Usage } from '../chat/events.ts'
-import { isJson, type Json } from '../chat/json.ts'
+import { isJson, parseJson, type Json } from '../chat/json.ts'
 import { bytesOf, readFrame, valueAt } from '../relay/frames.ts'
 import { RepeatedFrame } from '../relay/repeated-frame.ts'
 import { isMistrals, plainChoices } from './mistral-answer.ts'
@@ -88,7 +88,7 @@ export class OpenAiScan implements Scan {
 
   #parsed(raw: string): string | undefined {
     const { data } = readFrame(raw)
-    const chunk = parse(data)
+    const chunk = parseJson(data)
     if (!chunk) return undefined // a comment, or nothing that a client could read either
     const { error, choices, usage, x_groq: groq, model, id } = chunk
     if (error !== undefined && error !== null) throw eventFault(data, this.#options.view, undefined, this.facts)
@@ -146,13 +146,4 @@ function finishOf(choices: unknown): string | undefined {
   const [choice]: unknown[] = Array.isArray(choices) ? choices : []
   const reason = isJson(choice) ? choice['finish_reason'] : undefined
   return typeof reason === 'string' ? reason : undefined
-}
-
-function parse(data: string): Json | undefined {
-  try {
-    const json: unknown = JSON.parse(data)
-    return isJson(json) ? json : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,4 @@
-import { isJson, type Json } from '../chat/json.ts'
+import { parseJson } from '../chat/json.ts'
 import { bytesOf, readFrame } from '../relay/frames.ts'
 import { eventFault, type FaultView } from './faults.ts'
 import type { StreamStep } from './exchange.ts'
@@ -33,7 +33,7 @@ export class ResponsesScan implements Scan {
       return
     }
     const { data } = readFrame(raw)
-    const event = parse(data)
+    const event = parseJson(data)
     if (!event) return
     const { type, response, error } = event
     if (FAILURES.has(type) || (error !== undefined && error !== null)) {
@@ -52,14 +52,5 @@ export class ResponsesScan implements Scan {
 
   end(): string | undefined {
     return this.state === 'stopped' ? '' : undefined
-  }
-}
-
-function parse(data: string): Json | undefined {
-  try {
-    const json: unknown = JSON.parse(data)
-    return isJson(json) ? json : undefined
-  } catch {
-    return undefined
   }
 }

@@ -12,7 +12,7 @@ import {
   type Span,
 } from '../store/aggregates.ts'
 import type { Spend } from '../store/budgets.ts'
-import type { UsageRow } from '../store/usage.ts'
+import { storable } from '../store/usage-record.ts'
 import { addTime, addTimes, encodeTimes, noTimes, type Times } from './histogram.ts'
 
 /** What records come to: everything that is written beside them. */
@@ -30,25 +30,6 @@ interface Sum extends Dimensions, Counts {
   estimated_nano: bigint
   times: Times
 }
-
-/** A record as its row. */
-export const toUsageRow = (record: UsageRecord): UsageRow => ({
-  id: record.id,
-  organization_id: record.organization_id,
-  started_at: Date.parse(record.started_at),
-  request_id: storable(record.request_id),
-  user_id: record.user_id ?? null,
-  key_id: record.key_id ?? null,
-  credential_id: record.credential_id ?? null,
-  provider: record.provider ?? null,
-  model: record.model_used === undefined ? null : storable(record.model_used),
-  outcome: record.outcome,
-  surface: record.surface,
-  record: JSON.stringify(record),
-})
-
-/** PostgreSQL has no NUL in text. */
-const storable = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '') : text)
 
 /** Sums records up. Contract: gateway.md 2.8, 7.2. */
 export function digest(records: readonly UsageRecord[]): Digest {

@@ -48,7 +48,9 @@ export class RequestMeter implements Metering {
   readonly #spill: Spill
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> | undefined
-  #isDue = false
+  #willFlush = false
+  /** Records that waited when a flush was asked for last, and still wait. */
+  #due = 0
   #isClosing = false
   #failures = 0
   #retryAt = 0
@@ -84,10 +86,10 @@ export class RequestMeter implements Metering {
       return
     }
     this.#queue.push({ record, content })
-    if (this.#queue.length < this.#parts.flushRows || this.#isDue || this.#isStuck) return
-    this.#isDue = true
+    if (this.#queue.length < this.#parts.flushRows || this.#willFlush || this.#isStuck) return
+    this.#willFlush = true
     setImmediate(() => {
-      this.#isDue = false
+      this.#willFlush = false
       void this.flush()
     })
   }
@@ -99,6 +101,7 @@ export class RequestMeter implements Metering {
 
   /** Writes what waits, to the database or, while that is away, to the spill file. It never rejects. */
   flush(): Promise<void> {
+    this.#due = this.#queue.length
     this.#flushing ??= this.#flush()
       .catch((error: unknown) => {
         this.#parts.log.error({ reason: errorText(error) }, 'usage could not be written; it waits in memory')
@@ -121,6 +124,7 @@ export class RequestMeter implements Metering {
     this.#isStuck = false
     do {
       const waiting = this.#queue.take(this.#parts.flushRows)
+      this.#due -= waiting.length
       if (waiting.length > 0) {
         const entries = await prepare(this.#parts, waiting)
         const isDone = (this.#spill.isEmpty && (await this.#write(entries))) || (await this.#setAside(entries))
@@ -131,7 +135,8 @@ export class RequestMeter implements Metering {
       }
       if (this.#queue.length < this.#parts.flushRows || this.#isStuck) await this.#replay()
       await nextTurn()
-    } while ((this.#queue.length > 0 && !this.#isStuck) || this.#canReplay())
+      // What came meanwhile waits for its own time: a transaction for a few costs nearly as much as for many.
+    } while ((!this.#isStuck && (this.#due > 0 || this.#queue.length >= this.#parts.flushRows)) || this.#canReplay())
   }
 
   /** False when the database does not take them. */

@@ -7,51 +7,11 @@ import type { Actor } from '../access.ts'
 import type { Audit } from '../audit.ts'
 import type { UsageRecord } from '../model.ts'
 import { CONTENTS, findContent } from '../store/contents.ts'
-import { findUsage, listUsage, type UsageFilter, type UsagePlace, type UsageRow } from '../store/usage.ts'
+import { toUsageRecord, USAGE_FIELDS } from '../store/usage-record.ts'
+import { findUsage, listUsage, type UsageFilter, type UsagePlace } from '../store/usage.ts'
 import { ownerOnly } from './analytics.ts'
 
 const PAGE = 500
-
-/** In the order of gateway.md 2.6. */
-const CSV_COLUMNS = [
-  'id',
-  'request_id',
-  'organization_id',
-  'user_id',
-  'key_id',
-  'surface',
-  'stream',
-  'test',
-  'model_requested',
-  'alias_id',
-  'credential_id',
-  'provider',
-  'model_used',
-  'response_model',
-  'outcome',
-  'status',
-  'error_code',
-  'finish_reason',
-  'attempts',
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_tokens',
-  'cache_write_1h_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'cost_usd',
-  'cost_state',
-  'model_table_version',
-  'started_at',
-  'duration_ms',
-  'upstream_ms',
-  'overhead_ms',
-  'first_token_ms',
-  'bytes_in',
-  'bytes_out',
-  'client',
-  'retry_count',
-] as const satisfies readonly (keyof UsageRecord)[]
 
 export interface UsageParts {
   database: Database
@@ -81,7 +41,7 @@ export class Usage {
     if (afterId !== undefined && !after)
       throw invalidRequest(`after_id names no record that is still there`, 'after_id')
     const rows = await listUsage(database, organizationId, { ...filter, ...ownerOnly(caller) }, after, limit)
-    return rows.map(toRecord)
+    return rows.map(toUsageRecord)
   }
 
   /** @throws not_found 404 */
@@ -89,17 +49,21 @@ export class Usage {
     const row = await findUsage(this.#parts.database, caller.user.organization_id, id)
     const { ownerId } = ownerOnly(caller)
     if (!row || (ownerId !== undefined && row.user_id !== ownerId)) throw notFound('usage', id)
-    return toRecord(row)
+    return toUsageRecord(row)
   }
 
   /** All that match, the newest first, a page at a time. */
   async *export(caller: Caller, filter: UsageFilter, format: 'jsonl' | 'csv'): AsyncGenerator<string> {
     const { organization_id: organizationId } = caller.user
     const own = { ...filter, ...ownerOnly(caller) }
-    if (format === 'csv') yield csvLine(CSV_COLUMNS)
+    if (format === 'csv') yield csvLine(USAGE_FIELDS)
     for (let after: UsagePlace | undefined; ;) {
       const rows = await listUsage(this.#parts.database, organizationId, own, after, PAGE)
-      if (rows.length > 0) yield rows.map(format === 'csv' ? toCsv : ({ record }) => `${record}\n`).join('')
+      if (rows.length > 0)
+        yield rows
+          .map(toUsageRecord)
+          .map(format === 'csv' ? toCsv : toJsonLine)
+          .join('')
       if (rows.length < PAGE) return
       after = rows.at(-1)
     }
@@ -119,14 +83,12 @@ export class Usage {
   }
 }
 
-const toRecord = ({ record }: UsageRow): UsageRecord => JSON.parse(record)
+const toJsonLine = (record: UsageRecord): string => `${JSON.stringify(record)}\n`
 
-function toCsv(row: UsageRow): string {
-  const record = toRecord(row)
-  return csvLine(
-    CSV_COLUMNS.map((name) => {
+const toCsv = (record: UsageRecord): string =>
+  csvLine(
+    USAGE_FIELDS.map((name) => {
       const value = record[name] ?? ''
       return typeof value === 'object' ? JSON.stringify(value) : String(value)
     }),
   )
-}

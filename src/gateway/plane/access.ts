@@ -2,12 +2,14 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isTrustedOrigin } from '../../http/origin.ts'
 import { GatewayError } from '../errors.ts'
+import { Recent } from '../routing/recent.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
 import type { PlaneParts, SessionFinder } from './parts.ts'
 
 /** A session is asked for again after so long. */
 const SESSION_MS = 1000
 const SESSIONS = 10_000
+const HASHES = 1000
 const BAD_TOKENS = 100
 const BAD_TOKENS_MS = 60_000
 const ADDRESSES = 10_000
@@ -24,6 +26,8 @@ interface Sent {
 export class Access {
   readonly #parts: PlaneParts
   readonly #sessions = new Map<string, { readonly until: number; readonly found: Promise<Session> }>()
+  /** Of tokens that came of late: the same ones come again and again. */
+  readonly #hashes = new Recent<string, string>(HASHES)
   /** By address: tokens that were no good, in the minute that began then. */
   readonly #bad = new Map<string, { count: number; readonly since: number }>()
 
@@ -37,11 +41,19 @@ export class Access {
    */
   find(request: IncomingMessage): GatewayCaller | Promise<GatewayCaller> {
     const { token, fromCookie } = tokenOf(request.headers)
-    const known = this.#parts.states.findKey(hash('sha256', token, 'hex'))
+    const known = this.#parts.states.findKey(this.#hashOf(token))
     if (!known) return this.#session(token, fromCookie, request)
     const { state, key } = known
     if (key.userId !== undefined && !state.users.has(key.userId)) throw this.#refusal(request)
     return { state, userId: key.userId, key }
+  }
+
+  #hashOf(token: string): string {
+    const known = this.#hashes.get(token)
+    if (known !== undefined) return known
+    const made = hash('sha256', token, 'hex')
+    this.#hashes.set(token, made)
+    return made
   }
 
   async #session(token: string, fromCookie: boolean, request: IncomingMessage): Promise<GatewayCaller> {

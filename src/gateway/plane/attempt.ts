@@ -67,7 +67,7 @@ export class Attempt implements WireEvents {
   origin: string | undefined
   upstreamRequestId: string | undefined
   contentType: string | undefined
-  readonly out: Outflow
+  #out: Outflow | undefined
   readonly #parts: AttemptParts
   readonly #bodies: readonly Buffer[]
   readonly #answers: Buffer[] = []
@@ -90,9 +90,15 @@ export class Attempt implements WireEvents {
     this.#bodies = parts.exchange.split?.bodies ?? [parts.exchange.body]
     this.startedAt = parts.monotonic()
     this.#lastByteAt = this.startedAt
-    const { sink, watch, keepsContent } = parts
-    const resume = (): void => this.#resume()
-    this.out = new Outflow({ sink, watch, keepsContent, begin: () => parts.commit(this), resume })
+  }
+
+  /** Made for those that stream, and where the content is kept. */
+  get out(): Outflow {
+    return (this.#out ??= this.#open())
+  }
+
+  get isCommitted(): boolean {
+    return this.#out?.isCommitted === true
   }
 
   /** Never rejects. */
@@ -205,6 +211,11 @@ export class Attempt implements WireEvents {
     if (silentMs > idleMs) return this.#fail('transient', 'upstream_timeout', 'the provider fell silent')
     if (this.out.isCommitted) this.out.beat(now, this.#stream?.heartbeat)
     else if (now - this.#startedStreamAt > commitAfterMs) this.out.commit()
+  }
+
+  #open(): Outflow {
+    const { sink, watch, keepsContent, commit } = this.#parts
+    return new Outflow({ sink, watch, keepsContent, begin: () => commit(this), resume: () => this.#resume() })
   }
 
   #send(part: number): void {

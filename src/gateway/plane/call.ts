@@ -3,10 +3,9 @@ import { GatewayError } from '../errors.ts'
 import { outputCap } from '../exchange/estimate.ts'
 import { UpstreamFault } from '../exchange/exchange.ts'
 import type { Reservation } from '../metering/metering.ts'
-import type { Candidate, Selection } from '../routing/candidate.ts'
+import type { Candidate, Selection, Waiting } from '../routing/candidate.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
 import { Attempt } from './attempt.ts'
-import { borrowController, returnController } from './controllers.ts'
 import { factsOf } from './candidate-facts.ts'
 import { Ending } from './ending.ts'
 import { goneFault, internalError, lateFault } from './faults.ts'
@@ -40,7 +39,7 @@ export interface CallOrder {
  * One call: its attempts, one after the other, until one answers into the sink; and its usage record. Contract: gateway.md
  * 4.4-4.6, 6.
  */
-export class Call implements Watched {
+export class Call implements Watched, Waiting {
   place = -1
   readonly #parts: PlaneParts
   readonly #watch: Watch
@@ -75,8 +74,6 @@ export class Call implements Watched {
       return this.#ending.refused(this.#explained(error))
     } finally {
       this.#watch.delete(this)
-      if (this.#waits) returnController(this.#waits)
-      this.#waits = undefined
     }
   }
 
@@ -99,7 +96,7 @@ export class Call implements Watched {
     let latest: UpstreamFault | undefined
     let backOffs = 0
     for (let hasWaited = false; ;) {
-      const next = selection.next(inputTokens, this.#signal)
+      const next = selection.next(inputTokens, this)
       const candidate = next instanceof Promise ? await next : next
       if (candidate) {
         hasWaited = false
@@ -122,8 +119,9 @@ export class Call implements Watched {
   }
 
   /** Aborts waits in line and between attempts. */
-  get #signal(): AbortSignal {
-    this.#waits ??= borrowController()
+  get signal(): AbortSignal {
+    this.#waits ??= new AbortController()
+    if (this.#stopped) this.#waits.abort(this.#stopped)
     return this.#waits.signal
   }
 
@@ -147,7 +145,7 @@ export class Call implements Watched {
     }
     // Who asked to wait is waited for; who rests after failures is not.
     if (isTooLong || (restMs > 0 && !wasLimited)) throw latest
-    await wait(waitMs, this.#signal)
+    await wait(waitMs, this.signal)
     if (this.#stopped) throw this.#stopped
   }
 
@@ -184,7 +182,7 @@ export class Call implements Watched {
     else reservation?.release()
     if (answer) return this.#ending.answered(attempt, answer)
     if (!fault) return this.#ending.streamed(attempt, last)
-    return attempt.out.isCommitted ? this.#ending.brokenOff(attempt, fault, last) : fault
+    return attempt.isCommitted ? this.#ending.brokenOff(attempt, fault, last) : fault
   }
 
   /** @throws GatewayError 429 `budget_exceeded`, 403 `price_unknown` */

@@ -88,7 +88,7 @@ export class Ending {
     this.#addHeaders(headers, attempt, this.attempts.length, this.#upstreamMs)
     const { usd } = this.#tally.cost(this.#settings.cost_tracking)
     if (usd !== null && body.length <= COST_BYTES) headers.push('x-mem-cost', usd)
-    attempt.out.keep(body)
+    if (this.#settings.content_logging) attempt.out.keep(body)
     this.#record('ok', 200, body.length, facts)
     this.#sink.head(200, headers)
     this.#sink.end(body)

@@ -9,7 +9,7 @@ import { internalError, shuttingDown } from './faults.ts'
 import { mostBytes, select, serveInference } from './inference.ts'
 import { modelList, oneModel } from './models.ts'
 import type { PlaneParts } from './parts.ts'
-import { isUnderPlane, placeOf, speaksAnthropic, type Place } from './paths.ts'
+import { isDirect, isUnderPlane, placeOf, speaksAnthropic, type Place } from './paths.ts'
 import { readBody } from './read-body.ts'
 import { Roster } from './roster.ts'
 import { refuse, type Family } from './refusal.ts'
@@ -67,12 +67,13 @@ class RawPlane implements Plane {
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
-    const { monotonic, settings, ids, log } = this.#parts
+    const { monotonic, settings, ids, logRequest } = this.#parts
     const startedAt = monotonic()
     const { method = '', url = '/', headers } = request
     const place = placeOf(url)
     const sent = headers['x-request-id']
-    const requestId = typeof sent === 'string' && REQUEST_ID.test(sent) ? sent : ids('req_')
+    const isSent = typeof sent === 'string' && REQUEST_ID.test(sent)
+    const requestId = isSent ? sent : ids('req_')
     const limits = { watch: this.#watch, idleMs: settings.timeouts.idle }
     const client = new Client(request, response, requestId, limits)
     const isAnthropic = speaksAnthropic(place, url, headers['anthropic-version'] !== undefined)
@@ -81,8 +82,9 @@ class RawPlane implements Plane {
       client.closed()
       const status = response.headersSent ? response.statusCode : 499
       const duration = Math.round((monotonic() - startedAt) * 1000) / 1000
-      const path = url.split('?', 1)[0]
-      log.info({ method, path, status, duration_ms: duration, request_id: requestId }, 'request')
+      const isPlain = !isSent && isDirect(url)
+      const path = isPlain ? url : (url.split('?', 1)[0] ?? '')
+      logRequest({ method, path, status, duration_ms: duration, request_id: requestId }, isPlain)
     })
     const refused = (error: unknown): void => this.#refuse(client, error, family)
     const serve = (caller: GatewayCaller): void => {

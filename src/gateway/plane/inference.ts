@@ -13,10 +13,6 @@ import type { Visit } from './visit.ts'
 import type { Watch } from './watch.ts'
 import { wishOf } from './wish.ts'
 
-/** Below that no image or file can stand in a body that would make its bytes a bad measure. */
-const SMALL_BYTES = 4000
-const BYTES_PER_TOKEN = 4
-
 /** Names of pins may hold what headers carry only percent-encoded or as Latin-1. */
 const headerOf = (value: string | string[] | undefined): string | undefined =>
   value === undefined || value === '' ? undefined : String(value)
@@ -67,7 +63,7 @@ export const mostBytes = ({ settings }: PlaneParts, { caller }: Visit): number =
 /** @throws GatewayError what is wrong with the request, before any call is made */
 function answer(parts: PlaneParts, watch: Watch, visit: Visit, body: Buffer, family: Family): Promise<unknown> {
   const { request, selection } = select(parts, visit, body, false)
-  const inputTokens = body.length < SMALL_BYTES ? Math.ceil(body.length / BYTES_PER_TOKEN) : roughInputTokens(request)
+  const inputTokens = roughInputTokens(request)
   visit.hold = parts.limits.take(visit.caller, inputTokens)
   if (visit.hold) visit.client.addHeaders(visit.hold.headers)
   const clientLimitMs = limitOf(headerOf(visit.headers['x-stainless-timeout']))

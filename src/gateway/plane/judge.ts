@@ -18,6 +18,7 @@ export interface JudgedBody {
   readonly members: ReadonlyMap<string, Member>
   readonly model: string
   readonly stream: boolean
+  readonly longest: number
 }
 
 /**
@@ -26,14 +27,14 @@ export interface JudgedBody {
  * @throws GatewayError 400
  */
 export function judgeBody(surface: Surface, body: Buffer, countOnly: boolean): JudgedBody {
-  const members = scanBody(body)
+  const { members, longest } = scanBody(body)
   const model = modelOf(body, members)
   const stream = flagOf(body, members, 'stream') && surface !== 'embeddings'
   if (surface === 'chat' || surface === 'messages') require(members, 'messages')
   if (surface === 'messages' && !countOnly) require(members, 'max_tokens')
   if (surface === 'responses') refuseState(body, members)
   if (surface === 'embeddings') judgeEmbeddings(body, members)
-  return { body, members, model, stream }
+  return { body, members, model, stream, longest }
 }
 
 /** A judged body with what its caller may; its JSON is read when a translation first asks. */
@@ -43,6 +44,7 @@ export class Inference implements InferenceRequest {
   readonly members: ReadonlyMap<string, Member>
   readonly model: string
   readonly stream: boolean
+  readonly longest: number
   readonly strict: boolean
   readonly organizationId: number
   readonly countOnly: boolean
@@ -57,6 +59,7 @@ export class Inference implements InferenceRequest {
     this.members = judged.members
     this.model = judged.model
     this.stream = judged.stream
+    this.longest = judged.longest
     this.surface = facts.surface
     this.strict = facts.strict
     this.organizationId = facts.organizationId

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { IdSource } from '../../base/ids.ts'
+import type { RequestLine } from '../../base/log.ts'
 import type { ModelTable } from '../cost/model-table.ts'
 import type { GatewayErrorCode } from '../errors.ts'
 import type { AnswerFacts, InferenceRequest, MakeExchange } from '../exchange/exchange.ts'
@@ -20,6 +21,8 @@ export interface PlaneParts {
   /** Resolves after so many milliseconds, or at once when the signal aborts. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
   readonly log: PlaneLog
+  /** @param isPlain nothing of the line is the client's */
+  readonly logRequest: (line: RequestLine, isPlain: boolean) => void
   readonly settings: PlaneSettings
   readonly states: States
   readonly sessions: SessionFinder
@@ -38,7 +41,6 @@ export interface PlaneParts {
 }
 
 export interface PlaneLog {
-  info(fields: object, message: string): void
   error(fields: object, message: string): void
 }
 

@@ -24,6 +24,9 @@ const PLACES: ReadonlyMap<string, Place> = new Map<string, Place>([
 /** By whole URL, as nearly every client writes it. */
 const DIRECT: ReadonlyMap<string, Place> = new Map([...PLACES].map(([path, place]) => [`${PREFIX}/${path}`, place]))
 
+/** Whether an URL is one of ours to the letter. */
+export const isDirect = (url: string): boolean => DIRECT.has(url)
+
 /** Whether an URL is under one of the bases of clients. Contract: gateway.md 1 */
 export const isUnderPlane = (url: string): boolean => DIRECT.has(url) || UNDER.test(url)
 

@@ -168,12 +168,17 @@ function attemptRecord({ candidate, class: outcome, status, startedAt, durationM
   return record
 }
 
-let latest = { ms: 0, text: toTimestamp(0) }
+const EPOCH = { ms: 0, text: toTimestamp(0) }
+/** By the last digits of their milliseconds. */
+const written = Array.from({ length: 256 }, () => EPOCH)
 
-/** Many things happen in the same millisecond, and writing a time takes as long as reading a small body. */
+/** Many things happen in the same milliseconds, and writing a time takes as long as reading a small body. */
 function timestampOf(ms: number): string {
-  if (latest.ms !== ms) latest = { ms, text: toTimestamp(ms) }
-  return latest.text
+  const known = written[ms % written.length]
+  if (known?.ms === ms) return known.text
+  const text = toTimestamp(ms)
+  written[ms % written.length] = { ms, text }
+  return text
 }
 
 /** To the microsecond. */

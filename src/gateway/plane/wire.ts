@@ -85,9 +85,7 @@ export class Wire implements Dispatcher.DispatchHandler {
   /** The first of these headers that the answer has; names in small letters. */
   header(...names: readonly string[]): string | undefined {
     for (let i = 0; i + 1 < this.#head.length; i += 2) {
-      const name = this.#head[i]
-      if (!name || !names.some(({ length }) => length === name.length)) continue
-      if (names.includes(name.toString('latin1').toLowerCase())) return this.#head[i + 1]?.toString('latin1')
+      if (isNamed(this.#head[i], names)) return this.#head[i + 1]?.toString('latin1')
     }
     return undefined
   }
@@ -102,3 +100,11 @@ export class Wire implements Dispatcher.DispatchHandler {
 }
 
 const EMPTY: Buffer = Buffer.alloc(0)
+
+/** Most headers are not looked at beyond their length. */
+function isNamed(header: Buffer | undefined, names: readonly string[]): boolean {
+  for (const name of names) {
+    if (header?.length === name.length && header.toString('latin1').toLowerCase() === name) return true
+  }
+  return false
+}

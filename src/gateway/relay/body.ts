@@ -1,15 +1,4 @@
-/** A request body that is no JSON object, or judged differently by another parser. Contract: gateway.md 3.2, 10.3. */
-export class BodyError extends Error {
-  override readonly name = 'BodyError'
-  readonly code: 'invalid_json' | 'invalid_value'
-  readonly param: string | undefined
-
-  constructor(code: BodyError['code'], message: string, param?: string) {
-    super(message)
-    this.code = code
-    this.param = param
-  }
-}
+import { GatewayError } from '../errors.ts'
 
 /** Where a member stands: its value's bytes are `[start, end)`. */
 export interface Member {
@@ -42,25 +31,38 @@ const CLOSE_MAP = 0x7d
  * The top-level members of a JSON object by name, found without building it: strings are skipped by a native search, so
  * that a long prompt costs little more than a copy. What is inside values is left to whoever parses it, but for quotes,
  * brackets and depth.
- * @throws BodyError for what is no object, deeper than 128, or names a member of `once` twice, in any escaping.
+ * @param skip says where a value ends; it may look closer at some
+ * @throws GatewayError 400 for what is no object, deeper than 128, or names a member of `once` twice, in any escaping.
+ *   Contract: gateway.md 3.2, 10.3
  */
-export function readMembers(body: Buffer, once: ReadonlySet<string>): Map<string, Member> {
-  const start = skipSpace(body, 0)
-  if (body[start] !== OPEN_MAP) throw new BodyError('invalid_json', 'the body is not a JSON object')
+export function readMembers(
+  body: Buffer,
+  once: ReadonlySet<string>,
+  skip: (name: string, start: number) => number = (_name, start) => skipValue(body, start, 1),
+): Map<string, Member> {
+  const open = skipSpace(body, 0)
+  if (body[open] !== OPEN_MAP) throw new GatewayError('invalid_json', 'the body is not a JSON object')
   const members = new Map<string, Member>()
-  const end = walkMap(body, start, (name, member) => {
+  const behind = readMap(body, open, (name, at, start) => {
     const earlier = members.get(name)
-    if (earlier && once.has(name)) throw new BodyError('invalid_value', `${name} is given twice`, name)
-    members.set(name, earlier ? { ...member, earlier } : member)
+    if (earlier && once.has(name)) throw new GatewayError('invalid_value', `${name} is given twice`, { param: name })
+    const end = skip(name, start)
+    members.set(name, earlier ? { at, start, end, earlier } : { at, start, end })
+    return end
   })
-  if (skipSpace(body, end) !== body.length) throw broken(end)
+  if (skipSpace(body, behind) !== body.length) throw broken(behind)
   return members
 }
 
 /** The members of the object that begins at `start` of a body that `readMembers` has passed, in order; none of another value. */
 export function membersAt(body: Buffer, start: number): [name: string, member: Member][] {
   const members: [string, Member][] = []
-  if (body[start] === OPEN_MAP) walkMap(body, start, (name, member) => members.push([name, member]))
+  if (body[start] !== OPEN_MAP) return members
+  readMap(body, start, (name, at, valueAt) => {
+    const end = skipValue(body, valueAt)
+    members.push([name, { at, start: valueAt, end }])
+    return end
+  })
   return members
 }
 
@@ -77,9 +79,6 @@ export function itemsAt(body: Buffer, start: number): number[] {
   }
   return items
 }
-
-/** Behind the value that begins at `start`. @throws BodyError */
-export const valueEnd = (body: Buffer, start: number): number => skipValue(body, start)
 
 /** Takes members out of an object, each with the comma that parts it from the others. @param all of the object, in order */
 export function removals(all: readonly Member[], isRemoved: (member: Member) => boolean): Change[] {
@@ -110,9 +109,11 @@ export function splice(body: Buffer, changes: readonly Change[], added = ''): Bu
   return Buffer.concat(parts)
 }
 
-const broken = (at: number): BodyError => new BodyError('invalid_json', `the body is not valid JSON, at byte ${at}`)
+/** A 400 for what is no JSON at a place. */
+export const broken = (at: number): GatewayError =>
+  new GatewayError('invalid_json', `the body is not valid JSON, at byte ${at}`)
 
-function skipSpace(body: Buffer, from: number): number {
+export function skipSpace(body: Buffer, from: number): number {
   let at = from
   for (let byte = body[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; byte = body[at]) at++
   return at
@@ -120,39 +121,34 @@ function skipSpace(body: Buffer, from: number): number {
 
 /** From the opening quote to behind the closing one. */
 function skipString(body: Buffer, from: number): number {
-  let at = from + 1
-  for (;;) {
+  for (let at = from + 1; ;) {
     const quote = body.indexOf(QUOTE, at)
     if (quote < 0) throw broken(body.length)
     let slashes = 0
-    while (quote - 1 - slashes > from && body[quote - 1 - slashes] === BACKSLASH) slashes++
+    while (body[quote - 1 - slashes] === BACKSLASH) slashes++
     if (slashes % 2 === 0) return quote + 1
     at = quote + 1
   }
 }
 
-/** From the opening brace to behind the closing one, telling each member. */
-function walkMap(body: Buffer, open: number, tell: (name: string, member: Member) => void): number {
-  let at = skipSpace(body, open + 1)
+/** From the opening brace to behind the closing one. @param read takes a member and says where its value ends */
+export function readMap(body: Buffer, from: number, read: (name: string, at: number, start: number) => number): number {
+  let at = skipSpace(body, from + 1)
   if (body[at] === CLOSE_MAP) return at + 1
   for (;;) {
-    const nameAt = at
     if (body[at] !== QUOTE) throw broken(at)
     const nameEnd = skipString(body, at)
-    at = skipSpace(body, nameEnd)
-    if (body[at] !== COLON) throw broken(at)
-    const start = skipSpace(body, at + 1)
-    const end = skipValue(body, start)
-    tell(nameOf(body, nameAt, nameEnd), { at: nameAt, start, end })
-    at = skipSpace(body, end)
+    const colon = skipSpace(body, nameEnd)
+    if (body[colon] !== COLON) throw broken(colon)
+    at = skipSpace(body, read(nameOf(body, at, nameEnd), at, skipSpace(body, colon + 1)))
     if (body[at] === CLOSE_MAP) return at + 1
     if (body[at] !== COMMA) throw broken(at)
     at = skipSpace(body, at + 1)
   }
 }
 
-/** From the first byte of a value to behind its last. */
-function skipValue(body: Buffer, from: number): number {
+/** From the first byte of a value to behind its last. @param depth of what it stands in, where that counts. @throws GatewayError */
+export function skipValue(body: Buffer, from: number, depth = 0): number {
   const first = body[from]
   if (first === QUOTE) return skipString(body, from)
   if (first !== OPEN_MAP && first !== OPEN_LIST) return skipScalar(body, from)
@@ -161,7 +157,9 @@ function skipValue(body: Buffer, from: number): number {
     const byte = body[at]
     if (byte === QUOTE) at = skipString(body, at) - 1
     else if (byte === OPEN_MAP || byte === OPEN_LIST) {
-      if (open.length >= MAX_DEPTH - 1) throw new BodyError('invalid_json', `the body is deeper than ${MAX_DEPTH}`)
+      if (open.length + depth >= MAX_DEPTH) {
+        throw new GatewayError('invalid_json', `the body is deeper than ${MAX_DEPTH}`)
+      }
       open.push(byte === OPEN_MAP)
     } else if (byte === CLOSE_MAP || byte === CLOSE_LIST) {
       if (open.pop() !== (byte === CLOSE_MAP)) throw broken(at)

@@ -30,6 +30,11 @@ export type AttemptOutcome =
       readonly message?: string | undefined
     }
 
+/** Who may have to wait, and whose signal ends that: taken only then, as making one takes longer than all else of a pick. */
+export interface Waiting {
+  readonly signal: AbortSignal
+}
+
 /** The candidates of one request, in the order in which they are to be tried. Contract: gateway.md 4.2-4.6. */
 export interface Selection {
   /** The alias that was asked for. */
@@ -44,7 +49,7 @@ export interface Selection {
    * @throws GatewayError 429 `upstream_rate_limited`, `concurrency_exceeded` or 503 `no_available_credential` when none could
    *   be tried at all; the signal's reason when it aborts a wait
    */
-  next(tokens: number, signal: AbortSignal): Candidate | undefined | Promise<Candidate | undefined>
+  next(tokens: number, waiting: Waiting): Candidate | undefined | Promise<Candidate | undefined>
   /** Whether another candidate may answer after a failure of this class: `fallback_on` of the alias, else the usual ones. */
   mayFallBack(candidate: Candidate, failure: FailureClass): boolean
   /** Makes those that failed by connect, transient or rate eligible again, for a round after back-off; false when there is none. */

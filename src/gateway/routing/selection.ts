@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import type { Alias, FailureClass } from '../model.ts'
-import type { AttemptOutcome, Candidate, Selection } from './candidate.ts'
+import type { AttemptOutcome, Candidate, Selection, Waiting } from './candidate.ts'
 import type { OrganizationRouting } from './organization.ts'
 import type { Gate } from './pick.ts'
 import type { Route, Routed } from './route.ts'
@@ -76,12 +76,12 @@ export class RouteSelection implements Selection, Gate<Routed> {
     return this.#route.all
   }
 
-  next(tokens: number, signal: AbortSignal): Candidate | undefined | Promise<Candidate | undefined> {
+  next(tokens: number, waiting: Waiting): Candidate | undefined | Promise<Candidate | undefined> {
     const { line } = this.#home
     if (!line.isEmpty) line.pump()
     this.#look(tokens)
     if (this.#first && !this.#home.mayRetry(this.#now)) return undefined
-    return this.#take() ?? this.#lack(signal)
+    return this.#take() ?? this.#lack(waiting)
   }
 
   mayFallBack({ alias }: Candidate, failure: FailureClass): boolean {
@@ -150,7 +150,7 @@ export class RouteSelection implements Selection, Gate<Routed> {
   }
 
   /** Nobody can be called now: waits for a slot if it is slots that lack. */
-  #lack(signal: AbortSignal): Promise<Routed | undefined> | undefined {
+  #lack(waiting: Waiting): Promise<Routed | undefined> | undefined {
     const rests = this.#candidates().flatMap((each) => this.#rest(each) ?? [])
     const isFirst = this.#first === undefined
     if (!rests.some(({ rest }) => rest === 'full')) {
@@ -158,7 +158,7 @@ export class RouteSelection implements Selection, Gate<Routed> {
       return undefined
     }
     const { line } = this.#home
-    if (!line.isFull) return this.#stand(signal, isFirst)
+    if (!line.isFull) return this.#stand(waiting.signal, isFirst)
     if (isFirst) throw new GatewayError('concurrency_exceeded', 'Every credential is busy, and so is the line', WAIT)
     return undefined
   }

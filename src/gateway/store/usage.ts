@@ -1,7 +1,7 @@
 import { inList, type Param, type Queryable } from '../../database/database.ts'
 import type { Kind, Outcome, Surface } from '../model.ts'
 
-/** A usage record: what it is found by, and the record itself as JSON. */
+/** A usage record: what it is found by, and the rest of it in one text. */
 export interface UsageRow {
   id: string
   organization_id: number

@@ -7,13 +7,14 @@ import type { Database } from '../../../src/database/database.ts'
 import { formatUsd } from '../../../src/gateway/cost/money.ts'
 import { KINDS, SURFACES, type UsageRecord } from '../../../src/gateway/model.ts'
 import { DAY, HOUR, MINUTE, sumSpent } from '../../../src/gateway/store/aggregates.ts'
+import { toUsageRecord } from '../../../src/gateway/store/usage-record.ts'
 import { findUsage, listUsage } from '../../../src/gateway/store/usage.ts'
 import { describeMetering, fragile, processOver, stillClock, usageRecord, usd } from './support.ts'
 
 const T0 = Date.UTC(2026, 10, 18, 12)
 
 const recorded = async (database: Database, organizationId = 1): Promise<UsageRecord[]> =>
-  (await listUsage(database, organizationId, {}, undefined, 100_000)).map(({ record }) => JSON.parse(record))
+  (await listUsage(database, organizationId, {}, undefined, 100_000)).map(toUsageRecord)
 
 describeMetering('usage records', (place) => {
   test('gateway#82 every shape of record goes through the queue and comes back as it was, once', async () => {

@@ -13,6 +13,7 @@ import { costRoutes } from '../../../src/gateway/routes/cost.ts'
 import { usageRoutes } from '../../../src/gateway/routes/usage.ts'
 import type { GatewayCaller, OpenKey, OrganizationState } from '../../../src/gateway/state/organization-state.ts'
 import type { Budget, Settings } from '../../../src/gateway/model.ts'
+import { DEFAULT_SETTINGS } from '../../../src/gateway/store/settings.ts'
 import { Sealer } from '../../../src/platform/sealing/sealer.ts'
 import { upgradeSchema } from '../../../src/platform/schema.ts'
 import { addOrganization, describeInPlaces, initialize, type Place } from '../../platform/support.ts'
@@ -22,24 +23,10 @@ export { usageRecord } from './records.ts'
 
 export const LOG = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-const SETTINGS: Settings = {
-  cost_tracking: true,
-  budget: null,
-  user_budget: null,
-  content_logging: false,
-  content_retention_days: 7,
-  blocked_models: [],
-  max_request_bytes: null,
-  usage_retention_days: 90,
-  private_credentials: true,
-  member_keys: false,
-  cache_scope: 'caller',
-}
-
 export const stateOf = (settings: Partial<Settings>, keys: OpenKey[] = []): OrganizationState => ({
   id: 1,
   revision: 1,
-  settings: { ...SETTINGS, ...settings },
+  settings: { ...DEFAULT_SETTINGS, ...settings },
   credentials: [],
   aliases: [],
   keys,

@@ -1,20 +1,7 @@
-import type { Kind, Settings, UsageRecord } from '../../../src/gateway/model.ts'
+import type { Kind, UsageRecord } from '../../../src/gateway/model.ts'
 import { ModelTable } from '../../../src/gateway/cost/model-table.ts'
 import type { OpenCredential, OrganizationState } from '../../../src/gateway/state/organization-state.ts'
-
-const SETTINGS: Settings = {
-  cost_tracking: true,
-  budget: null,
-  user_budget: null,
-  content_logging: false,
-  content_retention_days: 7,
-  blocked_models: [],
-  max_request_bytes: null,
-  usage_retention_days: 90,
-  private_credentials: true,
-  member_keys: false,
-  cache_scope: 'caller',
-}
+import { DEFAULT_SETTINGS } from '../../../src/gateway/store/settings.ts'
 
 export const openCredential = (id: number, kind: Kind, fields: Partial<OpenCredential> = {}): OpenCredential => ({
   id,
@@ -44,7 +31,7 @@ export const openCredential = (id: number, kind: Kind, fields: Partial<OpenCrede
 export const organizationState = (id: number, fields: Partial<OrganizationState> = {}): OrganizationState => ({
   id,
   revision: 1,
-  settings: SETTINGS,
+  settings: DEFAULT_SETTINGS,
   credentials: [],
   aliases: [],
   keys: [],

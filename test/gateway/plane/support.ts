@@ -264,7 +264,8 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
       waits.push(ms)
       advance(Math.ceil(ms))
     },
-    log: { info: () => undefined, error: (fields, message) => logged.push({ fields, message }) },
+    log: { error: (fields, message) => logged.push({ fields, message }) },
+    logRequest: () => undefined,
     settings: { ...SETTINGS, ...options.settings },
     states: {
       findKey: (hash) => {

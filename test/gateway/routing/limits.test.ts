@@ -126,7 +126,7 @@ test('gateway#43 a credential out of requests or tokens is skipped; all out: 429
   expect(call(select('gpt-4o'))).toBe(2)
 })
 
-const open = new AbortController().signal
+const open = new AbortController()
 const busy = [credential(1, { limits: { max_concurrency: 1 } })]
 const end = (selection: Selection, picked: Candidate | undefined, how: 'ok' | 'connect' | 'closed' = 'ok'): void => {
   if (picked) selection.settle(picked, { class: how }, 0)
@@ -166,11 +166,11 @@ test('gateway#42 who leaves the line leaves at once, and nobody waits longer tha
   const running = select('gpt-4o')
   const first = next(running)
   const client = new AbortController()
-  const left = Promise.resolve(select('gpt-4o').next(10, client.signal))
+  const left = Promise.resolve(select('gpt-4o').next(10, client))
   client.abort(new Error('the client has gone'))
   await expect(left).rejects.toThrow('the client has gone')
   await expect(select('gpt-4o').next(10, open)).rejects.toMatchObject({ code: 'concurrency_exceeded', status: 429 })
-  await expect(Promise.resolve(select('gpt-4o').next(10, AbortSignal.abort()))).rejects.toThrow('aborted')
+  await expect(Promise.resolve(select('gpt-4o').next(10, { signal: AbortSignal.abort() }))).rejects.toThrow('aborted')
   end(running, first)
   expect(call(select('gpt-4o'))).toBe(1)
 })

@@ -13,20 +13,7 @@ import type {
   OpenKey,
   OrganizationState,
 } from '../../../src/gateway/state/organization-state.ts'
-
-export const SETTINGS: Settings = {
-  cost_tracking: true,
-  budget: null,
-  user_budget: null,
-  content_logging: false,
-  content_retention_days: 7,
-  blocked_models: [],
-  max_request_bytes: null,
-  usage_retention_days: 90,
-  private_credentials: true,
-  member_keys: false,
-  cache_scope: 'caller',
-}
+import { DEFAULT_SETTINGS } from '../../../src/gateway/store/settings.ts'
 
 export const credential = (id: number, fields: Partial<OpenCredential> = {}): OpenCredential => ({
   id,
@@ -95,7 +82,7 @@ let revision = 0
 export const organization = ({ credentials = [], aliases = [], settings = {} }: World): OrganizationState => ({
   id: 1,
   revision: ++revision,
-  settings: { ...SETTINGS, ...settings },
+  settings: { ...DEFAULT_SETTINGS, ...settings },
   credentials,
   aliases,
   keys: [],
@@ -153,7 +140,7 @@ interface Options {
   fallback?: boolean
 }
 
-const OPEN = new AbortController().signal
+const OPEN = new AbortController()
 
 /** The next candidate where nobody has to wait. */
 export function next(selection: Selection, tokens = 10): Candidate | undefined {
