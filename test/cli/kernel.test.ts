@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { KernelClient } from '../../src/client/index.ts'
 import { createDefaultAuthorizer } from '../../src/kernel/actions/authorizer.ts'
-import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
+import { aboutRun, BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
 import type { Run } from '../../src/kernel/model/run.ts'
 import { moveRun } from '../../src/kernel/run-states.ts'
 import { cancelRun } from '../../src/kernel/runs/cancel.ts'
@@ -12,7 +12,7 @@ import { saveMoved } from '../../src/kernel/runs/save.ts'
 import { insertApproval } from '../../src/kernel/store/approvals.ts'
 import { calls } from '../../src/kernel/store/calls.ts'
 import { insertRecord, lockRecord } from '../../src/kernel/store/records.ts'
-import { insertRun, runs } from '../../src/kernel/store/runs.ts'
+import { insertRun, runs, saveRun } from '../../src/kernel/store/runs.ts'
 import { openKernel, type OpenKernel } from '../kernel/api.ts'
 import { approvalOf, callOf, createStorePlace, openStore, runOf } from '../kernel/support.ts'
 import { runCli, type CliResult } from './run-cli.ts'
@@ -190,12 +190,12 @@ deployment: { id: ana, environment: test }
 })
 
 /** Runs a command that goes on, and keeps what it prints. */
-async function followed(argv: string[], stdout: string[]): Promise<number> {
+async function followed(argv: string[], stdout: string[], stderr: string[] = []): Promise<number> {
   const { runProgram } = await import('../../src/cli/program.ts')
   return runProgram([...argv, '--scope', `${scope.kind}:${scope.id}`], {
     stdin: (async function* () {})(),
     stdout: { write: (text: string) => void stdout.push(...text.trim().split('\n')) },
-    stderr: { write: () => {} },
+    stderr: { write: (text: string) => void stderr.push(text) },
     env: { KERNEL_ENDPOINT: origin(), KERNEL_API_TOKEN: TOKEN },
   })
 }
@@ -268,6 +268,44 @@ describe('mem objectives and runs', () => {
     expect(stdout[0]).toContain('run.created')
     expect(stdout[1]).toContain('run.intervened')
     expect(stdout.join('\n')).toContain(`${id}  ${to}`)
+  })
+
+  test('watch says how to answer what is still open, and nothing of what was answered', async () => {
+    const approvalId = await approvalAsked()
+    const { runId: id } = await client().approvals.get(approvalId)
+    const tell = (eventType: string, payload: object): Promise<unknown> =>
+      makeChange(open.kernel.context, scope, BY_KERNEL, async (change) => {
+        const run = await lockRecord(change.tx, runs, scope, id)
+        const asked = { id: 'h1', kind: 'action_outcome', status: 'pending', summary: 'Was it sent?' } as const
+        const humanInterventions = [{ ...asked, challenge: ['Look'], createdAt: change.at }]
+        await saveRun(change.tx, { ...run, humanInterventions }, change.now)
+        change.report({ ...aboutRun(run), eventType, summary: 'Asked', payload: { ...payload } })
+      })
+    await tell('action.approval_requested', { approvalId })
+    const [stdout, stderr]: [string[], string[]] = [[], []]
+    const watched = followed(['runs', 'watch', id], stdout, stderr)
+    await until(() => stderr.length === 1)
+    await tell('action.human_intervention_required', { actionCallId: 'c1' })
+    await until(() => stderr.length === 2)
+    await mem(['runs', 'command', id, 'cancel'])
+    expect(await watched).toBe(4)
+    expect(stderr.slice(0, 2).map((line) => line.trim())).toEqual([
+      `it waits for you: mem approvals decide ${approvalId} approve`,
+      `it waits for you: mem runs command ${id} intervene --intervention h1 --outcome succeeded|failed|retry`,
+    ])
+    expect((await mem(['runs', 'watch', id])).stderr).not.toContain('waits for you')
+  })
+
+  test('a run of an objective with a budget gets a part of it', async () => {
+    const fields = ['--title', 'Moons', '--goal', 'Know them', '--owner', 'agent:ana', '--status', 'active']
+    const { id, budget } = await json(['objectives', 'create', ...fields, '--budget', 'maxTurns=5'])
+    expect(budget).toEqual({ maxTurns: 5 })
+    const create = ['runs', 'create', '--goal', 'Count', '--owner', 'agent:ana', '--objective', id]
+    expect(await mem(create)).toMatchObject({ code: 4, stderr: expect.stringContaining('budget is required') })
+    const { run } = await json([...create, '--budget', 'maxTurns=3', '--budget', 'maxActions=1'])
+    expect(run.budget).toEqual({ maxTurns: 3, maxActions: 1 })
+    expect((await mem([...create, '--budget', 'maxTurns=3'])).stderr).toContain('2 is left')
+    expect((await mem([...create, '--budget', 'maxTurns=some'])).code).toBe(1)
   })
 
   test('watch of a run that ended tells why at once', async () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
 import type { Scope } from '../../src/kernel/model/fields.ts'
-import { insertApproval } from '../../src/kernel/store/approvals.ts'
+import { approvals, insertApproval } from '../../src/kernel/store/approvals.ts'
 import { calls } from '../../src/kernel/store/calls.ts'
 import { insertRecord, readRecord } from '../../src/kernel/store/records.ts'
 import { insertRun, runs } from '../../src/kernel/store/runs.ts'
@@ -79,10 +79,11 @@ test('each page of the kernel renders, and a stored <script> is inert on all of 
     expect([path, text.includes('<script>alert'), text.includes('<img src=x')]).toEqual([path, false, false])
     expect(text.length).toBeLessThan(200_000)
   }
+  expect((await createClient(api.url).get('/ui/kernel')).status).toBe(303)
 })
 
 test('a person approves in the inbox, once; what was decided cannot be decided again', async () => {
-  const { runId, approvalId } = await waitingRun('send the letter')
+  const { approvalId } = await waitingRun('send the letter')
   const client = createClient(api.url)
   const inbox = await client.get('/ui/kernel/approvals')
   expect(inbox.text).toContain('send the letter')
@@ -100,7 +101,8 @@ test('a person approves in the inbox, once; what was decided cannot be decided a
   expect((await client.post('/ui/api/kernel/approvals/decide', { ...form, operation: 'o2' })).status).toBe(303)
   expect((await client.post('/ui/api/kernel/approvals/decide', { ...form, operation: 'o2' })).status).toBe(303)
   expect((await client.post('/ui/api/kernel/approvals/decide', { ...form, operation: 'o3' })).status).toBe(409)
-  expect((await readRecord(store.database, runs, scope, runId)).status).toBe('waiting_for_dependency')
+  const { status, decisionBy } = await readRecord(store.database, approvals, scope, approvalId)
+  expect([status, decisionBy]).toEqual(['approved', { type: 'user', id: 'local' }])
 })
 
 test('a run is created, paused, resumed, guided and canceled; each page tells the next revision', async () => {

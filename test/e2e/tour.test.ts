@@ -1,25 +1,21 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { packageRoot } from '../../src/base/package-root.ts'
+import { tourOf } from '../support/documents.ts'
 import { startServer } from '../support/server.ts'
 
 const run = promisify(execFile)
-
-/** The commands of the README's tour, as a reader copies them. */
-const tour = [...readFileSync(join(packageRoot, 'README.md'), 'utf8').matchAll(/^```sh tour\n(.*?)^```$/gms)]
-  .map(([, block]) => block)
-  .join('\n')
 
 test('the tour of the README runs as written', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'mem-tour-'))
   for (const entry of ['bin', 'docs']) symlinkSync(join(packageRoot, entry), join(directory, entry))
   const server = await startServer({ directory })
   try {
-    const script = tour.replaceAll('http://127.0.0.1:7777', server.url)
+    const script = tourOf('README.md').replaceAll('http://127.0.0.1:7777', server.url)
     const env = { PATH: process.env['PATH'], HOME: directory, MEM_ENDPOINT: server.url }
     const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', script], { cwd: directory, env })
     expect(stdout).toContain('The keeper of the lighthouse likes rye bread.')

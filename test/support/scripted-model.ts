@@ -28,7 +28,7 @@ export interface ScriptedModel {
   baseUrl: string
   /** All requests so far, in the order they came. */
   requests: ModelRequest[]
-  /** What runs with this goal are answered, one after the other; the last again and again. */
+  /** What runs with this goal are answered, one after the other; the last again and again. `*` is for all other goals. */
   script(goal: string, answers: readonly ScriptedAnswer[] | Script): void
   /** Requests for runs with this goal. */
   asked(goal: string): ModelRequest[]
@@ -54,7 +54,8 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
     const before = requests.filter((other) => other.envelope.goal === goal).length
     const { name, strict } = body.tools[0].function
     requests.push({ envelope, headers: request.headers, maxTokens: body.max_tokens, tool: { name, strict } })
-    const scripted = scripts.get(goal)?.(envelope, before) ?? { status: 500, body: `nothing is scripted for ${goal}` }
+    const script = scripts.get(goal) ?? scripts.get('*')
+    const scripted = script?.(envelope, before) ?? { status: 500, body: `nothing is scripted for ${goal}` }
     if ('after' in scripted) {
       for (const { resolve } of waiting.filter((one) => one.goal === goal)) resolve()
       await Promise.race([scripted.after, once(response, 'close')])

@@ -1,6 +1,15 @@
 import type { Objective } from '../../client/kernel/kernel-types.ts'
 import { defineCommand } from '../command.ts'
-import { connectKernel, KERNEL_FLAGS, LIST_FLAGS, once, parseOwner, partyText } from '../kernel/connect.ts'
+import {
+  BUDGET_FLAG,
+  connectKernel,
+  KERNEL_FLAGS,
+  LIST_FLAGS,
+  once,
+  parseLimits,
+  parseOwner,
+  partyText,
+} from '../kernel/connect.ts'
 import { runRow, showPage } from '../kernel/show.ts'
 import { excerpt, type Row } from '../output.ts'
 
@@ -55,10 +64,12 @@ export const create = defineCommand({
     goal: { value: 'text', required: true, help: 'What is to be reached' },
     owner: { value: 'type:id', required: true, help: 'agent:<id> or team:<id>' },
     status: { value: 'state', choices: STATES, default: 'draft', help: 'Runs need an active one' },
+    budget: BUDGET_FLAG,
   },
   examples: ["objectives create --title Moons --goal 'Know all moons' --owner agent:ana --status active"],
-  async run(context, { title, goal, owner, status, ...input }) {
-    const fields = { title, goal, owner: parseOwner(owner), status }
+  async run(context, { title, goal, owner, status, budget: limits, ...input }) {
+    const budget = parseLimits('budget', limits)
+    const fields = { title, goal, owner: parseOwner(owner), status, ...(budget && { budget }) }
     const objective = await connectKernel(context, input).objectives.create(fields, once())
     await context.output.answer(objective, () => [row(objective)])
   },

@@ -1,4 +1,5 @@
 import type { ActivityItem, Run } from '../../client/kernel/kernel-types.ts'
+import type { KernelClient } from '../../client/kernel-client.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { connectKernel, KERNEL_FLAGS } from '../kernel/connect.ts'
@@ -40,7 +41,12 @@ export const show = defineCommand({
     await context.output.answer(value, () => [
       runRow(run),
       ...outputRows(run),
-      ...run.humanInterventions.map((asked) => [asked.id, 'intervention', asked.status, excerpt(asked.summary)]),
+      ...run.humanInterventions.map((asked) => [
+        asked.id,
+        'intervention',
+        asked.status,
+        excerpt([asked.summary, ...asked.challenge].join('. '), 500),
+      ]),
       ...turns.items.map((turn) => [turn.id, `turn ${turn.sequence}`, turn.status, excerpt(turn.outputSummary ?? '')]),
       ...calls.items.map((call) => [call.id, 'call', call.status, `${call.skillId} ${call.action}`, call.error]),
       ...approvals.items.map(approvalRow),
@@ -61,7 +67,7 @@ export const watch = defineCommand({
     const run = await untilStopped(async (signal) => {
       const events = followRun(client, id, signal)
       let next = await events.next()
-      for (; !next.done; next = await events.next()) await tell(context, next.value)
+      for (; !next.done; next = await events.next()) await tell(context, client, next.value)
       return next.value
     })
     await context.output.answer(run, () => [runRow(run), ...outputRows(run)])
@@ -72,10 +78,23 @@ export const watch = defineCommand({
   },
 })
 
-async function tell({ output }: Context, item: ActivityItem): Promise<void> {
+async function tell({ output }: Context, client: KernelClient, item: ActivityItem): Promise<void> {
   await output.answer(item, () => [eventRow(item)])
-  const approvalId = item.payload?.['approvalId']
-  if (item.eventType === 'action.approval_requested' && typeof approvalId === 'string') {
-    output.note(`it waits for you: mem approvals decide ${approvalId} approve`)
+  const ask = await questionOf(client, item)
+  if (ask !== undefined) output.note(`it waits for you: mem ${ask}`)
+}
+
+/** The command that answers what an event asks; undefined when it asks nothing, or was answered since. */
+async function questionOf(
+  client: KernelClient,
+  { eventType, payload, runId }: ActivityItem,
+): Promise<string | undefined> {
+  if (eventType === 'action.approval_requested' && typeof payload?.['approvalId'] === 'string') {
+    const { id, status } = await client.approvals.get(payload['approvalId'])
+    return status === 'pending' ? `approvals decide ${id} approve` : undefined
   }
+  if (eventType !== 'action.human_intervention_required' || runId === undefined) return undefined
+  const { humanInterventions } = await client.runs.get(runId)
+  const open = humanInterventions.find((asked) => asked.status === 'pending')
+  return open && `runs command ${runId} intervene --intervention ${open.id} --outcome succeeded|failed|retry`
 }

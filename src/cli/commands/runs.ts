@@ -1,8 +1,15 @@
-import type { BudgetLimits, RunCommand, RunStatus } from '../../client/kernel/kernel-types.ts'
+import type { RunCommand, RunStatus } from '../../client/kernel/kernel-types.ts'
 import { defineCommand } from '../command.ts'
 import { usageError } from '../exit.ts'
-import { parsePairs } from '../input.ts'
-import { connectKernel, KERNEL_FLAGS, LIST_FLAGS, once, parseOwner } from '../kernel/connect.ts'
+import {
+  BUDGET_FLAG,
+  connectKernel,
+  KERNEL_FLAGS,
+  LIST_FLAGS,
+  once,
+  parseLimits,
+  parseOwner,
+} from '../kernel/connect.ts'
 import { runRow, showPage } from '../kernel/show.ts'
 
 /** Contract: kernel-2.md 17. */
@@ -54,15 +61,18 @@ export const create = defineCommand({
     owner: { value: 'type:id', required: true, help: 'agent:<id> or team:<id>' },
     objective: { value: 'objective', help: 'For this objective, which must be active' },
     agent: { value: 'agent', help: 'Who does it; the owner without it' },
+    budget: BUDGET_FLAG,
     key: { value: 'key', help: 'Idempotency key: the same again makes no second run' },
   },
   examples: ["runs create --goal 'Count the moons' --owner agent:ana", 'mem runs watch $(mem -q runs create …)'],
-  async run(context, { goal, owner, objective, agent, key, ...input }) {
+  async run(context, { goal, owner, objective, agent, budget: limits, key, ...input }) {
+    const budget = parseLimits('budget', limits)
     const fields = {
       goal,
       owner: parseOwner(owner),
       ...(objective !== undefined && { objectiveId: objective }),
       ...(agent !== undefined && { assignedAgentId: agent }),
+      ...(budget && { budget }),
     }
     const made = await connectKernel(context, input).runs.create(fields, once(key))
     await context.output.answer(made, () => [runRow(made.run)])
@@ -93,7 +103,7 @@ export const command = defineCommand({
       throw usageError('--outcome answers a question', 'Name it with --intervention; `mem runs show <run>` lists them.')
     }
     const client = connectKernel(context, input)
-    const budgetTopUp = amounts(topUp)
+    const budgetTopUp = parseLimits('top-up', topUp)
     const answer = { ...(outcome && { outcome }), ...(instruction !== undefined && { note: instruction }) }
     const told: Partial<RunCommand> =
       intervention === undefined
@@ -113,18 +123,6 @@ export const command = defineCommand({
     await context.output.answer(changed, () => [runRow(changed.run)])
   },
 })
-
-/** The server knows the dimensions. */
-function amounts(pairs: readonly string[]): BudgetLimits | undefined {
-  const given = parsePairs('top-up', pairs)
-  if (!given) return undefined
-  return Object.fromEntries(
-    Object.entries(given).map(([dimension, amount]) => {
-      if (!/^\d{1,15}$/.test(amount)) throw usageError(`--top-up ${dimension}: '${amount}' is no whole number`)
-      return [dimension, Number(amount)]
-    }),
-  )
-}
 
 export const admission = defineCommand({
   flags: {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Owner, Party, Scope, WriteOptions } from '../../client/kernel/kernel-types.ts'
+import type { BudgetLimits, Owner, Party, Scope, WriteOptions } from '../../client/kernel/kernel-types.ts'
 import { KernelClient } from '../../client/kernel-client.ts'
 import type { Context } from '../command.ts'
 import { traced } from '../connect.ts'
@@ -16,6 +16,12 @@ export const KERNEL_FLAGS = {
 export const LIST_FLAGS = {
   limit: { value: 'n', integer: true, help: 'Rows at most (50)' },
   cursor: { value: 'cursor', help: 'Go on where an earlier answer ended' },
+} as const
+
+export const BUDGET_FLAG = {
+  value: 'dimension=n',
+  repeat: true,
+  help: 'What it may use at most: maxTurns=20, maxTotalTokens=100000',
 } as const
 
 interface KernelInput {
@@ -70,6 +76,18 @@ export function parseOwner(text: string): Owner {
   const { type, id } = parseParty('owner', text)
   if (type !== 'agent' && type !== 'team') throw usageError(`--owner '${text}' must be agent:<id> or team:<id>`)
   return { type, id }
+}
+
+/** `dimension=n`, of the flag; the server knows the dimensions. */
+export function parseLimits(flag: string, pairs: readonly string[]): BudgetLimits | undefined {
+  const given = parsePairs(flag, pairs)
+  if (!given) return undefined
+  return Object.fromEntries(
+    Object.entries(given).map(([dimension, amount]) => {
+      if (!/^\d{1,15}$/.test(amount)) throw usageError(`--${flag} ${dimension}: '${amount}' is no whole number`)
+      return [dimension, Number(amount)]
+    }),
+  )
 }
 
 export const partyText = ({ type, id }: Party): string => `${type}:${id}`

@@ -15,8 +15,12 @@ export const runRow = (run: Run): Row => [
 ]
 
 /** What a run waits for, or why it does not go on. */
-function waitText({ wakeCondition, pauseReason, error }: Run): string | undefined {
+function waitText({ wakeCondition, pauseReason, budgetAdmission, error }: Run): string | undefined {
   if (error) return `${error.code}: ${excerpt(error.message)}`
+  if (pauseReason === 'budget' && budgetAdmission) {
+    const { dimension, required, remaining } = budgetAdmission
+    return `(budget: ${dimension} needs ${required}, ${remaining} is left)`
+  }
   if (pauseReason !== undefined) return `(${pauseReason})`
   if (!wakeCondition) return undefined
   const { type, reference, wakeAt } = wakeCondition

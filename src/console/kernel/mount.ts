@@ -23,6 +23,7 @@ const PAGES: readonly [path: string, section: Section, build: Build][] = [
 
 /** The pages over runs of agents: what they do, what they may not do alone, who they are. */
 export function mountKernelPages(app: FastifyInstance, console: Console, kernel: KernelConsole): void {
+  app.get('/kernel', async (_request, reply) => reply.redirect('/ui/kernel/runs', 303))
   for (const [path, section, build] of PAGES) {
     app.get(
       `/kernel${path}`,
