@@ -28,6 +28,18 @@ export const boundedBy = (budget: BudgetPolicy): { dimension: Dimension; limit: 
     return limit === undefined ? [] : [{ dimension, limit }]
   })
 
+/** A budget that goes beyond none of these; undefined where nothing is bounded. */
+export function narrowed(
+  budget: BudgetPolicy | undefined,
+  ...ceilings: readonly (BudgetPolicy | undefined)[]
+): BudgetPolicy | undefined {
+  const narrow: BudgetPolicy = { ...budget }
+  for (const { dimension, limit } of ceilings.flatMap((ceiling) => boundedBy(ceiling ?? {}))) {
+    narrow[dimension] = Math.min(narrow[dimension] ?? limit, limit)
+  }
+  return Object.keys(narrow).length === 0 ? undefined : narrow
+}
+
 /** What both used. */
 export function addUsage(one: Usage, other: Usage): Usage {
   const sum: Record<string, number> = { ...one }

@@ -1,5 +1,6 @@
 import { toTimestamp } from '../../base/clock.ts'
 import type { Agent } from '../actions/resolve.ts'
+import { narrowed } from '../budgets.ts'
 import type { Change } from '../change.ts'
 import type { Usage } from '../model/budget.ts'
 import type { Envelope } from '../model/envelope.ts'
@@ -37,7 +38,7 @@ export async function beginTurn(
   agent?: Agent,
 ): Promise<Begun | undefined> {
   const { store, newId } = parts.context
-  const { run } = held
+  const run = underCeilings(held.run, agent)
   const now = store.now()
   const turn = newTurn(run, newId(), now, agent)
   // Without a budget nothing else is written: one statement, which is a transaction.
@@ -47,8 +48,16 @@ export async function beginTurn(
   }
   return changeHeld(parts, held, (change, current) => {
     change.wakesNobody()
-    return beginOrResume(change, held, current, { turn, surroundings })
+    return beginOrResume(change, held, underCeilings(current, agent), { turn, surroundings })
   })
+}
+
+/** With no more budget than its agent's definition and deployment allow, whatever it was given. Contract: kernel-1.md 11 */
+function underCeilings(run: Run, agent: Agent | undefined): Run {
+  const budget =
+    agent &&
+    narrowed(run.budget, agent.definition.authority.budgetCeilings, agent.deployment.restrictions.budgetCeilings)
+  return budget ? { ...run, budget } : run
 }
 
 async function beginOrResume(
