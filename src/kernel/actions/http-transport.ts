@@ -1,16 +1,16 @@
-import { Agent, fetch, Headers, type Response } from 'undici'
+import type { Response } from 'undici'
 import type { Dispatch, DispatchOutcome, TransportExecutor } from '../ports.ts'
 
 /** Actions of services: one POST, and what its answer means. Contract: kernel-2.md 1 */
 
 const MAX_BYTES = 4 * 1024 * 1024
-const MAX_TOLD = 512
 
 /** `connect`: what TLS needs to know besides what Node knows. */
 export const createHttpTransport = (connect: { ca?: string } = {}): TransportExecutor => ({
   async execute(dispatch) {
     const prepared = prepareRequest(dispatch)
     if (typeof prepared === 'string') return refused(prepared)
+    const { Agent, fetch } = await import('undici') // 30 ms, with the first action
     // A connection of its own: one that was kept and broke would leave open whether the request arrived.
     const dispatcher = new Agent({ connect, pipelining: 0 })
     let hasLeft = false
@@ -45,14 +45,15 @@ const refused = (error: string, retryable = false): DispatchOutcome => ({
 
 interface Prepared {
   url: URL
-  init: { headers: Headers; body: string }
+  init: { headers: Record<string, string>; body: string }
 }
 
 /** The request, or why there is none. */
 function prepareRequest(dispatch: Dispatch): Prepared | string {
   const { transport, idempotencyKey, credentials } = dispatch
-  const url = URL.parse(transport.endpoint ?? '')
-  if (!url) return 'the action has no endpoint'
+  const { endpoint = '' } = transport
+  if (!URL.canParse(endpoint)) return 'the action has no endpoint'
+  const url = new URL(endpoint)
   const isAllowed = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
   if (!isAllowed) return `${url.origin} is refused: an endpoint must be https, or http on this machine`
   const { invocationId, scope, skillId, skillVersion, action, attempt } = dispatch
@@ -69,7 +70,7 @@ function prepareRequest(dispatch: Dispatch): Prepared | string {
       return `credential ${name} does not fit a header`
     }
   }
-  return { url, init: { headers, body } }
+  return { url, init: { headers: Object.fromEntries(headers), body } }
 }
 
 const isLoopback = (host: string): boolean =>
@@ -83,7 +84,8 @@ async function readAnswer(response: Response): Promise<DispatchOutcome> {
   }
   const text = await readText(response)
   if (response.ok) return readOutput(text)
-  const error = `the service answered ${status}: ${(text ?? '').slice(0, MAX_TOLD)}`
+  // Not cut here: of a secret that was cut in two nothing would be recognized.
+  const error = `the service answered ${status}: ${text ?? ''}`
   if (status === 429 || status === 503) return refused(error, true)
   return status >= 500 ? { kind: 'unknown', error } : refused(error)
 }
