@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { chmod, copyFile, mkdir, open, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import Sqlite from 'better-sqlite3'
@@ -53,10 +53,8 @@ export async function createBackup(
     for (const [i, { stores }] of files.entries()) {
       const name = `${stores[0]}.db`
       const copy = join(directory, name)
-      // All in one step: between steps it would begin anew whenever another connection has written.
-      await snapshots[i]?.backup(copy, { progress: () => 0x7fffffff })
-      await chmod(copy, 0o600)
-      await flush(copy)
+      const snapshot = snapshots[i]
+      if (snapshot) await copySnapshot(snapshot, copy)
       copied.push({ name, stores: [...stores], ...(await measure(copy)) })
     }
     const manifest: Manifest = { format: FORMAT, ...facts, files: copied }
@@ -68,17 +66,46 @@ export async function createBackup(
   }
 }
 
+/**
+ * Copies one database file as it is at this moment, while others read and write it, this process too.
+ * @throws BackupError when there is something at `target`
+ */
+export async function backupFile(path: string, target: string): Promise<void> {
+  await refuseExisting(target)
+  const snapshot = openSnapshot(path)
+  const draft = `${target}.part`
+  try {
+    await rm(draft, { force: true })
+    await copySnapshot(snapshot, draft)
+    await rename(draft, target)
+  } finally {
+    snapshot.close()
+  }
+}
+
+/** 4 MiB: some milliseconds, in which nothing else of this process runs. */
+const PAGES_AT_ONCE = 1000
+
+/** What others write meanwhile is not in it: the connection reads one moment, so that no step begins anew. */
+async function copySnapshot(snapshot: Sqlite.Database, target: string): Promise<void> {
+  await snapshot.backup(target, { progress: () => PAGES_AT_ONCE })
+  await chmod(target, 0o600)
+  await flush(target)
+}
+
+function openSnapshot(path: string): Sqlite.Database {
+  const snapshot = new Sqlite(path, { readonly: true })
+  snapshot.exec('BEGIN')
+  snapshot.prepare('SELECT 1 FROM sqlite_master').get() // a transaction begins with its first read
+  return snapshot
+}
+
 function openSnapshots(paths: readonly string[]): Sqlite.Database[] {
   const lock = new Sqlite(paths[0], { timeout: 5000, fileMustExist: true })
   const snapshots: Sqlite.Database[] = []
   try {
     lock.exec('BEGIN IMMEDIATE')
-    for (const path of paths) {
-      const snapshot = new Sqlite(path, { readonly: true })
-      snapshots.push(snapshot)
-      snapshot.exec('BEGIN')
-      snapshot.prepare('SELECT 1 FROM sqlite_master').get() // a transaction begins with its first read
-    }
+    for (const path of paths) snapshots.push(openSnapshot(path))
     return snapshots
   } catch (error) {
     for (const snapshot of snapshots) snapshot.close()
@@ -125,9 +152,7 @@ export async function restoreBackup(
     throw new BackupError('these stores were in files of their own, and the configuration puts them into one')
   }
   for (const { path } of places) {
-    for (const file of [path, `${path}-wal`]) {
-      if (await exists(file)) throw new BackupError(`${file} exists, and nothing is overwritten: move it away`)
-    }
+    for (const file of [path, `${path}-wal`]) await refuseExisting(file)
   }
   for (const { name, path } of places) {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -161,8 +186,7 @@ async function flush(path: string): Promise<void> {
   await file.close()
 }
 
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  )
+async function refuseExisting(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found) throw new BackupError(`${path} exists, and nothing is overwritten: move it away`)
+}

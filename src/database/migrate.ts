@@ -1,5 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sha256 } from '../base/hash.ts'
 import type { Database, Queryable } from './database.ts'
 import { optional } from './rows.ts'
@@ -27,34 +28,73 @@ CREATE TABLE IF NOT EXISTS ${table} (
   PRIMARY KEY (service, version)
 )`
 
+/** How long a process waits for another one that changes the schema, and how often it looks. */
+export interface MigrationLock {
+  waitMs: number
+  pollMs: number
+}
+
+/** A step of a migration; `elapsedMs` since it began. */
+export interface MigrationProgress {
+  version: number
+  name: string
+  state: 'started' | 'applied' | 'failed'
+  elapsedMs: number
+}
+
+export interface MigrateOptions {
+  table?: Table
+  lock?: MigrationLock
+  observer?: (progress: MigrationProgress) => void
+}
+
+const LOCK: MigrationLock = { waitMs: 60_000, pollMs: 100 }
+
 /**
  * Applies `<folder>/<dialect>/<version>_<name>.up.sql` in order, each in one transaction, under a lock that a second
  * process waits for. Released files never change: their checksums are compared at every start.
- * @throws MigrationError when a file changed or the schema is newer than this program. Contract: memory.md 9.2.
+ * @throws MigrationError when a file changed, the schema is newer than this program, or another process does not let go of
+ * the lock. Contract: memory.md 9.2, kernel-1.md 15
  */
 export async function migrate(
   db: Database,
   service: string,
   folder: string,
   now: number,
-  table: Table = 'schema_migrations',
+  { table = 'schema_migrations', lock = LOCK, observer }: MigrateOptions = {},
 ): Promise<void> {
   const known = await readMigrations(join(folder, db.dialect))
   const before = await readExisting(db, service, table)
   if (before) refuseForeign(service, before, known)
   if (before?.size === known.length) return // the usual start: nothing needs to be locked or written
-  await db.transaction(async (tx) => {
-    await lock(tx)
-    await tx.run(createTable(table))
-  })
+  await locked(db, lock, (tx) => tx.run(createTable(table)))
   for (const migration of known) {
-    await db.transaction(async (tx) => {
-      await lock(tx)
+    await locked(db, lock, async (tx) => {
       const applied = await readApplied(tx, service, table)
       refuseForeign(service, applied, known)
-      if (!applied.has(migration.version)) await apply(tx, service, migration, now, table)
+      if (!applied.has(migration.version)) {
+        await observed(migration, observer, () => apply(tx, service, migration, now, table))
+      }
     })
   }
+}
+
+async function observed(
+  { version, name }: Migration,
+  observer: MigrateOptions['observer'],
+  work: () => Promise<void>,
+): Promise<void> {
+  const start = performance.now()
+  const tell = (state: MigrationProgress['state']): void =>
+    observer?.({ version, name, state, elapsedMs: Math.round(performance.now() - start) })
+  tell('started')
+  try {
+    await work()
+  } catch (error) {
+    tell('failed')
+    throw error
+  }
+  tell('applied')
 }
 
 export interface MigrationState {
@@ -104,8 +144,7 @@ export async function revertMigrations(
     const sql = await readFile(join(folder, db.dialect, `${version}_${name}.down.sql`), 'utf8').catch(() => {
       throw new MigrationError(`migration ${version} (${name}) of ${service} has no way down`)
     })
-    const wasApplied = await db.transaction(async (tx) => {
-      await lock(tx)
+    const wasApplied = await locked(db, LOCK, async (tx) => {
       const applied = await readApplied(tx, service, table)
       refuseForeign(service, applied, known)
       if (!applied.has(version)) return false
@@ -129,9 +168,35 @@ async function readExisting(db: Database, service: string, table: Table): Promis
   return found ? readApplied(db, service, table) : undefined
 }
 
-/** `pg_advisory_xact_lock` of the ASCII letters "mem"; SQLite's BEGIN IMMEDIATE is a lock already. */
-async function lock(tx: Queryable): Promise<void> {
-  if (tx.dialect === 'postgres') await tx.run('SELECT pg_advisory_xact_lock(7169389)')
+/**
+ * One transaction under the lock of the schema. Between looks nothing is held, so that no time limit of a statement or a
+ * transaction ends the wait.
+ */
+async function locked<T>(
+  db: Database,
+  { waitMs, pollMs }: MigrationLock,
+  fn: (tx: Queryable) => Promise<T>,
+): Promise<T> {
+  const end = performance.now() + waitMs
+  for (;;) {
+    const done = await db.transaction(async (tx) => ((await tryLock(tx)) ? { value: await fn(tx) } : undefined))
+    if (done) return done.value
+    if (performance.now() >= end) {
+      throw new MigrationError(
+        `another process has held the migration lock of this schema for ${waitMs} ms: start again when it is done`,
+      )
+    }
+    await sleep(pollMs)
+  }
+}
+
+/** The ASCII letters "mem", and the schema; SQLite's BEGIN IMMEDIATE is a lock already. */
+async function tryLock(tx: Queryable): Promise<boolean> {
+  if (tx.dialect === 'sqlite') return true
+  const row = await tx.get<{ taken: boolean }>(
+    'SELECT pg_try_advisory_xact_lock(7169389, hashtext(current_schema())) AS taken',
+  )
+  return row?.taken === true
 }
 
 async function readMigrations(folder: string): Promise<Migration[]> {

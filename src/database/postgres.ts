@@ -1,13 +1,32 @@
 import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type Pg from 'pg'
+import { backOff } from '../base/back-off.ts'
 import type { Database, Param, Queryable } from './database.ts'
+import { SharedFlush } from './postgres-log.ts'
 
 export interface PostgresOptions {
   url: string
   /** One connection, whose statements may take as long as they need: to build indexes with. */
   alone?: boolean
+  pool?: PoolSize
+  /** Transactions wait for the disk together, and keep no locks meanwhile: others may see what is not on it yet. */
+  sharesFlush?: boolean
 }
+
+/** How many connections there are, and how long. */
+export interface PoolSize {
+  maxOpen: number
+  /** What a burst opened beyond these is closed soon after it. */
+  maxIdle: number
+  /** 0 is no bound. */
+  maxLifetimeMs: number
+  maxIdleTimeMs: number
+}
+
+const POOL: PoolSize = { maxOpen: 10, maxIdle: 10, maxLifetimeMs: 0, maxIdleTimeMs: 30_000 }
+/** Connections beyond `maxIdle` that nobody needed for so long are closed. */
+const TRIM_AFTER_MS = 1000
 
 /** To connect, and to wait for a free connection: as long as a request may run. */
 const CONNECT_TIMEOUT_MS = 30_000
@@ -15,6 +34,12 @@ const STATEMENT_TIMEOUT_MS = 60_000
 /** serialization_failure, deadlock_detected: run again, the rows were only contended. */
 const RETRYABLE = new Set(['40001', '40P01'])
 const ATTEMPTS = 5
+const FIRST_PAUSE_MS = 20
+const MOST_PAUSE_MS = 500
+
+const BEGIN_WITHOUT_FLUSH = 'BEGIN; SET LOCAL synchronous_commit = off'
+/** Nobody reads it. */
+const COMMIT_SOMETHING = `SELECT pg_logical_emit_message(true, 'mem', '')`
 
 /** Loaded with the first database: it takes 30 ms, for which a server on SQLite has no use. */
 const driver = (): typeof Pg => createRequire(import.meta.url)('pg')
@@ -49,6 +74,7 @@ const statementName = (sql: string): string => {
 class Session implements Queryable {
   readonly dialect = 'postgres'
   readonly #client: Pg.Pool | Pg.PoolClient
+  #wrote = false
 
   constructor(client: Pg.Pool | Pg.PoolClient) {
     this.#client = client
@@ -66,9 +92,18 @@ class Session implements Queryable {
     return (await this.#query(sql, params)).rowCount ?? 0
   }
 
-  #query(sql: string, params: readonly Param[] = []): Promise<Pg.QueryResult> {
-    if (params.length === 0) return this.#client.query(sql)
-    return this.#client.query({ name: statementName(sql), text: sql, values: [...params] })
+  /** Whether there was any statement but SELECT. */
+  get wrote(): boolean {
+    return this.#wrote
+  }
+
+  async #query(sql: string, params: readonly Param[] = []): Promise<Pg.QueryResult> {
+    const result =
+      params.length === 0
+        ? await this.#client.query(sql)
+        : await this.#client.query({ name: statementName(sql), text: sql, values: [...params] })
+    this.#wrote ||= result.command !== 'SELECT'
+    return result
   }
 }
 
@@ -77,16 +112,23 @@ class PostgresDatabase implements Database {
   readonly location: string
   readonly #pool: Pg.Pool
   readonly #session: Session
+  readonly #maxIdle: number
+  /** Since the watch began. */
+  #leastIdle = Infinity
+  readonly #flush: SharedFlush | undefined
+  #trim: NodeJS.Timeout | undefined
 
   constructor(options: PostgresOptions) {
     const url = new URL(options.url)
     const pg = driver()
+    const { maxOpen, maxIdle, maxLifetimeMs, maxIdleTimeMs } = options.pool ?? POOL
     this.location = `postgres://${url.host}${url.pathname}${url.search}`
     this.#pool = new pg.Pool({
       connectionString: options.url,
-      max: options.alone ? 1 : 10,
+      max: options.alone ? 1 : maxOpen,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      idleTimeoutMillis: 30_000,
+      idleTimeoutMillis: maxIdleTimeMs,
+      maxLifetimeSeconds: maxLifetimeMs / 1000,
       statement_timeout: options.alone ? 0 : STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
       application_name: 'mem',
@@ -94,7 +136,35 @@ class PostgresDatabase implements Database {
     })
     // A broken idle connection is dropped by the pool and the next query opens another one.
     this.#pool.on('error', () => undefined)
+    // One that breaks between the statements of a transaction fails the next of them; unheard it would end the process.
+    this.#pool.on('connect', (client) => void client.on('error', () => undefined))
+    this.#maxIdle = maxIdle
+    this.#pool.on('acquire', () => void (this.#leastIdle = Math.min(this.#leastIdle, this.#pool.idleCount)))
+    this.#pool.on('release', () => {
+      if (this.#pool.idleCount >= maxIdle) this.#watchIdle()
+    })
     this.#session = new Session(this.#pool)
+    if (options.sharesFlush) this.#flush = new SharedFlush(() => this.#pool.query(COMMIT_SOMETHING))
+  }
+
+  /** Counts from now on how many connections are never needed. */
+  #watchIdle(): void {
+    if (this.#trim) return
+    this.#leastIdle = Infinity
+    this.#trim = setTimeout(() => this.#trimIdle(), TRIM_AFTER_MS).unref()
+  }
+
+  #trimIdle(): void {
+    this.#trim = undefined
+    const unneeded = Math.min(this.#leastIdle, this.#pool.idleCount) - this.#maxIdle
+    this.#closeIdle(unneeded).catch(() => undefined) // the pool ended meanwhile, and closed them itself
+    if (this.#pool.idleCount > this.#maxIdle) this.#watchIdle()
+  }
+
+  async #closeIdle(count: number): Promise<void> {
+    for (let i = 0; i < count && this.#pool.idleCount > this.#maxIdle && !this.#pool.ending; i++) {
+      ;(await this.#pool.connect()).release(true)
+    }
   }
 
   get<T>(sql: string, params?: readonly Param[]): Promise<T | undefined> {
@@ -112,27 +182,30 @@ class PostgresDatabase implements Database {
   async transaction<T>(fn: (tx: Queryable) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#within('BEGIN', fn)
+        const { result, wrote } = await this.#within(this.#flush ? BEGIN_WITHOUT_FLUSH : 'BEGIN', fn)
+        if (wrote) await this.#flush?.flush()
+        return result
       } catch (error) {
         if (attempt === ATTEMPTS || !(error instanceof driver().DatabaseError) || !RETRYABLE.has(error.code ?? ''))
           throw error
-        await sleep(attempt * 10)
+        await sleep(backOff(attempt, FIRST_PAUSE_MS, MOST_PAUSE_MS))
       }
     }
   }
 
-  snapshot<T>(fn: (view: Queryable) => Promise<T>): Promise<T> {
-    return this.#within('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', fn)
+  async snapshot<T>(fn: (view: Queryable) => Promise<T>): Promise<T> {
+    return (await this.#within('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', fn)).result
   }
 
-  async #within<T>(begin: string, fn: (tx: Queryable) => Promise<T>): Promise<T> {
+  async #within<T>(begin: string, fn: (tx: Queryable) => Promise<T>): Promise<{ result: T; wrote: boolean }> {
     const client = await this.#pool.connect()
     let broken: Error | undefined
     try {
       await client.query(begin)
-      const result = await fn(new Session(client))
+      const session = new Session(client)
+      const result = await fn(session)
       await client.query('COMMIT')
-      return result
+      return { result, wrote: session.wrote }
     } catch (error) {
       await client.query('ROLLBACK').catch((failure: Error) => (broken = failure))
       throw error
@@ -152,6 +225,7 @@ class PostgresDatabase implements Database {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#trim)
     await this.#pool.end()
   }
 }

@@ -13,6 +13,8 @@ export interface SqliteOptions {
   readonly?: boolean
   /** A commit reaches the disk before the event loop goes on: sooner than by a thread, where nobody else is held up. */
   flushesAtOnce?: boolean
+  /** How long another process that writes is waited for. */
+  busyTimeoutMs?: number
 }
 
 const BUSY_TIMEOUT_MS = 5000
@@ -25,8 +27,8 @@ export function openSqlite(options: SqliteOptions): Database {
 }
 
 /** Two processes that switch a new file at once are refused at once: SQLite does not wait where waiting could deadlock. */
-function useWriteAheadLog(raw: Sqlite.Database): void {
-  const end = performance.now() + BUSY_TIMEOUT_MS
+function useWriteAheadLog(raw: Sqlite.Database, timeout: number): void {
+  const end = performance.now() + timeout
   for (;;) {
     try {
       raw.pragma('journal_mode = WAL')
@@ -45,9 +47,10 @@ class Connection implements Queryable {
   readonly #statements = new Map<string, Sqlite.Statement>()
 
   constructor(options: SqliteOptions, readonly: boolean) {
-    this.raw = new Sqlite(options.path, { timeout: BUSY_TIMEOUT_MS, readonly })
+    const { busyTimeoutMs: timeout = BUSY_TIMEOUT_MS } = options
+    this.raw = new Sqlite(options.path, { timeout, readonly })
     if (!readonly) {
-      useWriteAheadLog(this.raw)
+      useWriteAheadLog(this.raw, timeout)
       // With NORMAL, `full` is made of this and a flush after each commit.
       this.raw.pragma(`synchronous = ${options.flushesAtOnce ? options.synchronous : 'NORMAL'}`)
       this.raw.pragma('secure_delete = ON')

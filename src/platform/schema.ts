@@ -10,7 +10,7 @@ const TABLE = 'platform_schema_migrations'
 
 /** @throws MigrationError when the schema is newer than this program. */
 export const upgradeSchema = (database: Database, now: number): Promise<void> =>
-  migrate(database, SERVICE, FOLDER, now, TABLE)
+  migrate(database, SERVICE, FOLDER, now, { table: TABLE })
 
 /** Every migration of this program, the oldest first. @throws as `upgradeSchema` */
 export const readSchema = (database: Database): Promise<MigrationState[]> =>

@@ -92,16 +92,18 @@ CREATE TABLE kernel_runs (
   wake_type TEXT,
   wake_reference TEXT,
   wake_at BIGINT,
+  escalate_at BIGINT,
   sought TEXT NOT NULL,
   body TEXT NOT NULL,
   PRIMARY KEY (scope, id)
 );
 CREATE INDEX kernel_runs_to_claim ON kernel_runs (scope, kind, rank, deadline, queue_entered_at, id)
   WHERE status = 'queued' AND due = 1;
-CREATE INDEX kernel_runs_not_due ON kernel_runs (scope, available_at) WHERE status = 'queued' AND due = 0;
+CREATE INDEX kernel_runs_not_due ON kernel_runs (scope, available_at, id) WHERE status = 'queued' AND due = 0;
 CREATE INDEX kernel_runs_by_wake ON kernel_runs (scope, wake_type, wake_reference, id) WHERE wake_type IS NOT NULL;
 CREATE INDEX kernel_runs_by_timer ON kernel_runs (wake_at) WHERE wake_type = 'timer';
 CREATE INDEX kernel_runs_by_scope_timer ON kernel_runs (scope, wake_at) WHERE wake_type = 'timer';
+CREATE INDEX kernel_runs_to_escalate ON kernel_runs (escalate_at) WHERE escalate_at IS NOT NULL;
 CREATE INDEX kernel_runs_in_order ON kernel_runs (scope, precedence, created_at, id);
 CREATE INDEX kernel_runs_by_age ON kernel_runs (scope, created_at, id);
 CREATE INDEX kernel_runs_by_status ON kernel_runs (scope, status, precedence, created_at, id);
@@ -134,13 +136,14 @@ CREATE INDEX kernel_run_leases_to_end ON kernel_run_leases (scope, expires_at) W
 CREATE INDEX kernel_run_leases_ended ON kernel_run_leases (scope, run_id) WHERE owner IS NOT NULL AND held = 0;
 
 -- What is bounded: runs of an agent, owner, objective or concurrency key, units of an objective's resource.
--- No capacity is no bound of its own; closed takes no more runs.
+-- No capacity is no bound of its own; closed takes no more runs; an agent takes no new ones with max_queued in the queue.
 CREATE TABLE kernel_slots (
   scope TEXT NOT NULL,
   kind TEXT NOT NULL,
   name TEXT NOT NULL,
   active BIGINT NOT NULL,
   capacity BIGINT,
+  max_queued BIGINT,
   closed INTEGER NOT NULL,
   PRIMARY KEY (scope, kind, name)
 );
