@@ -21,15 +21,19 @@ export interface Assembled {
   store: KernelStore
 }
 
-/** @throws TypeError for an option that does not fit */
-export async function assemble(given: KernelEngineOptions, log: Logger): Promise<Assembled> {
+/** @param checks of what only its host sees @throws TypeError for an option that does not fit */
+export async function assemble(
+  given: KernelEngineOptions,
+  log: Logger,
+  checks: Pick<HealthChecks, 'registry'> = {},
+): Promise<Assembled> {
   const options = checkOptions(given)
   const { modelHost, clock } = options
   const opened = options.store ?? options.persistentStore
   if (!opened) log.warn('the kernel has no store: what it knows is gone with this process')
   const store = opened ?? (await newMemoryStore(clock))
   const watched = modelHost && watchModel(modelHost)
-  const kernel = makeKernel(options, store, log, watched ? { model: watched.check } : {})
+  const kernel = makeKernel(options, store, log, { ...checks, ...(watched && { model: watched.check }) })
   return { kernel, engine: makeEngine(options, kernel, watched?.model), store }
 }
 

@@ -7,6 +7,7 @@ import type { Objective } from './model/objective.ts'
 import type { Project } from './model/project.ts'
 import type { Run } from './model/run.ts'
 import { appendEvents } from './store/events.ts'
+import { releaseLease } from './store/run-leases.ts'
 import { executorOf } from './store/slots.ts'
 
 /** Who makes a change, as its events tell it. */
@@ -56,6 +57,7 @@ type Told = Subject & Pick<NewEvent, 'eventType' | 'summary' | 'payload' | 'seve
 export class Change {
   readonly #events: NewEvent[] = []
   readonly #ended: Run[] = []
+  readonly #givenBack: Run[] = []
   #isHint = true
 
   readonly context: KernelContext
@@ -94,16 +96,22 @@ export class Change {
     return this.#isHint
   }
 
+  /** A run is not worked on any more: its lease ends, and with it what it took up. Others wait for that, so it comes late. */
+  givesBack(run: Run): void {
+    this.#givenBack.push(run)
+  }
+
   /** A run came to its end: what hangs on it follows before the transaction ends. */
   ended(run: Run): void {
     this.#ended.push(run)
   }
 
-  /** What follows, then the events: the last that the transaction writes. */
+  /** What follows, what is given back, then the events: the last that the transaction writes. */
   async finish(): Promise<ActivityEvent[]> {
     for (let run = this.#ended.shift(); run; run = this.#ended.shift()) {
       for (const follow of this.context.endings) await follow(this, run)
     }
+    for (const { id } of this.#givenBack) await releaseLease(this.tx, this.scope, id)
     return appendEvents(this.tx, this.#events)
   }
 }

@@ -46,7 +46,8 @@ export class Health {
   /** As of this second. Never rejects. */
   read(): Promise<HealthReport> {
     const at = this.#store.now()
-    if (!this.#last || at - this.#last.at >= CACHED_MS) this.#last = { at, report: this.#look() }
+    // Also when the clock was set back.
+    if (!this.#last || Math.abs(at - this.#last.at) >= CACHED_MS) this.#last = { at, report: this.#look() }
     return this.#last.report
   }
 

@@ -14,10 +14,11 @@ export { KernelError } from './errors.ts'
 export { defaultPolicy } from './policy.ts'
 export { ModelFailure } from './ports.ts'
 export type * from './ports.ts'
-export type { KernelStore } from './store/store.ts'
+export type { KernelStore, SqliteStore } from './store/store.ts'
+export type { PostgresStoreOptions, SqliteStoreOptions } from './store/store-options.ts'
 
 /** @throws MigrationError when the schema is newer than this program, or differs from it */
-export const newSqliteStore = async (...given: Parameters<typeof stores.newSqliteStore>): Promise<stores.KernelStore> =>
+export const newSqliteStore = async (...given: Parameters<typeof stores.newSqliteStore>): Promise<stores.SqliteStore> =>
   (await import('./store/store.ts')).newSqliteStore(...given)
 
 /** @throws MigrationError as `newSqliteStore` */

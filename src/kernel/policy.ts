@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { RISKS, type Risk } from './model/action.ts'
 import type { Party } from './model/fields.ts'
 import type { ActionPolicy, PolicyResult, ProposalValidator, ProposedAction } from './ports.ts'
@@ -25,6 +26,8 @@ export interface Bounds {
 
 export interface Rules {
   bounds: Bounds
+  /** Of what fails: to the run it is a denial. */
+  log: Pick<Logger, 'error'>
   validators: readonly ProposalValidator[]
   policy: ActionPolicy
 }
@@ -52,7 +55,10 @@ export async function evaluatePolicy(proposal: ProposedAction, { policy, ...rule
   const asked = askingResult(proposal, bounds)
   const configured = await Promise.resolve()
     .then(() => policy.evaluate(proposal))
-    .catch((): PolicyResult => ({ outcome: 'deny', reason: 'the action policy failed' }))
+    .catch((error: unknown): PolicyResult => {
+      rules.log.error({ err: error, runId: proposal.run.id }, 'the action policy failed')
+      return { outcome: 'deny', reason: 'the action policy failed' }
+    })
   const isStricter = STRICTNESS[configured.outcome] >= STRICTNESS[asked.outcome]
   return complete(isStricter ? configured : asked)
 }
@@ -72,8 +78,8 @@ const askingResult = ({ risk }: ProposedAction, { requireApprovalAt }: Bounds): 
 /** Why the bounds or a validator deny an action: asked again right before it is done. */
 export const findDenial = async (
   proposal: ProposedAction,
-  { bounds, validators }: Pick<Rules, 'bounds' | 'validators'>,
-): Promise<string | undefined> => boundsDenial(proposal, bounds) ?? (await validatorDenial(proposal, validators))
+  { bounds, ...rules }: Omit<Rules, 'policy'>,
+): Promise<string | undefined> => boundsDenial(proposal, bounds) ?? (await validatorDenial(proposal, rules))
 
 function boundsDenial(proposal: ProposedAction, bounds: Bounds): string | undefined {
   const { action, risk } = proposal
@@ -93,13 +99,14 @@ function boundsDenial(proposal: ProposedAction, bounds: Bounds): string | undefi
 
 async function validatorDenial(
   proposal: ProposedAction,
-  validators: readonly ProposalValidator[],
+  { validators, log }: Pick<Rules, 'validators' | 'log'>,
 ): Promise<string | undefined> {
   for (const validate of validators) {
     try {
       const denial = await validate(proposal)
       if (denial !== undefined) return denial
-    } catch {
+    } catch (error) {
+      log.error({ err: error, runId: proposal.run.id }, 'a proposal validator failed')
       return 'a proposal validator failed'
     }
   }

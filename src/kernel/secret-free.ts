@@ -3,16 +3,17 @@ const SECRET = /(?:password|passwd|secret|token|apikey|accesskey|privatekey|cred
 
 /** The path of the first key, at any depth, that looks like a secret's; undefined where none does. */
 export function secretPath(value: unknown): (string | number)[] | undefined {
-  const waiting: { at: (string | number)[]; value: unknown }[] = [{ at: [], value }]
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
-    const { at, value: inner } = next
-    if (Array.isArray(inner)) inner.forEach((item, i) => waiting.push({ at: [...at, i], value: item }))
-    else if (inner !== null && typeof inner === 'object') {
-      for (const [key, item] of Object.entries(inner)) {
-        if (SECRET.test(key.toLowerCase().replace(/[-_ ]/g, ''))) return [...at, key]
-        waiting.push({ at: [...at, key], value: item })
-      }
+  if (value === null || typeof value !== 'object') return undefined
+  if (Array.isArray(value)) {
+    for (const [i, item] of value.entries()) {
+      const path = secretPath(item)
+      if (path) return [i, ...path]
     }
+    return undefined
+  }
+  for (const [key, item] of Object.entries(value)) {
+    const path = SECRET.test(key.toLowerCase().replace(/[-_ ]/g, '')) ? [] : secretPath(item)
+    if (path) return [key, ...path]
   }
   return undefined
 }

@@ -1,6 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { Engine, type EngineOptions } from '../../src/kernel/engine/engine.ts'
 import { createModelHost } from '../../src/kernel/engine/model-host.ts'
+import type { ActivityEvent } from '../../src/kernel/model/event.ts'
+import type { Turn } from '../../src/kernel/model/turn.ts'
 import { APPROVER, DEFAULT_POLICY, openStage, servedParts, useDesk, type Stage } from './actions-support.ts'
 import { describeKernels, type OpenKernel } from './api.ts'
 import { useModel } from './engine-support.ts'
@@ -81,6 +83,21 @@ describeKernels(
           .map(({ envelope }) => envelope.results.map(({ status }) => status)),
       ).toEqual([[], ['refused'], ['succeeded']])
       expect((await stage.calls(runId)).map(({ status }) => status)).toEqual(['succeeded'])
+      const refused = 'the arguments do not fit: text must be string'
+      const turns = (await stage.api.get(`/agent-turns?runId=${runId}`)).body
+      expect(turns.map(({ error }: Turn) => error)).toEqual([
+        { code: 'refused', message: refused },
+        undefined,
+        undefined,
+      ])
+      const told = await stage.api.get(
+        `/activity?runId=${runId}&eventType=run.transitioned&order=asc&includeDetails=true`,
+      )
+      expect(told.body.items.map(({ payload }: ActivityEvent) => payload?.['refused'])).toEqual([
+        refused,
+        undefined,
+        undefined,
+      ])
     })
 
     test('kernel#64 the fifth failure ends the run', async () => {

@@ -353,6 +353,22 @@ describeKernels(
       expect(await countOf(stage, run.id)).toBe(1)
     })
 
+    test('a worker that ends does not wait for a database that is down: the outcome is left unknown', async () => {
+      const stage = await openStage(open())
+      const run = await stage.begin()
+      await stage.propose(run.id, { action: 'note' })
+      const ending = new AbortController()
+      const store = faultyStore(open().store, (sql) => {
+        const isFinish = sql.includes('INTO kernel_events')
+        if (isFinish) setImmediate(() => ending.abort())
+        return isFinish
+      })
+      const worker = { ...WORKER, scope: stage.scope, abandoned: ending.signal }
+      const make = await claimAction({ ...open().kernel.context, store }, worker)
+      await expect(make?.()).rejects.toThrow(/aborted|the disk is broken/)
+      expect((await stage.call(run.id)).status).toBe('running')
+    })
+
     test('a worker that ends gives back what was not sent, and leaves what was', async () => {
       const stage = await openStage(open())
       const run = await stage.begin()

@@ -104,6 +104,15 @@ export interface Desk {
   handler(handler: ActionHandler): void
 }
 
+/** Of a kernel that knows the skill `desk`, and calls nobody. */
+export const idleDesk: ActionParts = {
+  catalog: createSkillCatalog([deskSkill('https://desk.example.com/call')]),
+  policy: defaultPolicy(),
+  validators: [],
+  transports: { http: createHttpTransport() },
+  credentials: { resolve: async () => SECRET },
+}
+
 const ALLOW: ActionPolicy = { evaluate: () => ({ outcome: 'allow' }) }
 
 /** Starts and ends with the tests of a file. By default everything is allowed. */

@@ -114,10 +114,17 @@ test('skills are read from files and folders; one that is broken does not hide t
   writeFileSync(join(skills, 'folder/skill.json'), JSON.stringify(deskSkill('https://example.com', { id: 'one' })))
   writeFileSync(join(skills, 'two.yaml'), JSON.stringify(deskSkill('https://example.com', { id: 'two' })))
   writeFileSync(join(skills, 'broken.json'), '{"id": "broken"}')
+  writeFileSync(
+    join(skills, 'two2.yaml'),
+    JSON.stringify(deskSkill('https://example.com', { id: 'two', name: 'Other' })),
+  )
   writeFileSync(join(skills, 'notes.txt'), 'nothing')
-  const { definitions, failures } = await readSkillFiles(skills)
-  const catalog = createSkillCatalog(definitions)
+  const { catalog, failures } = await readSkillFiles(skills)
   expect([catalog.find('one', '1.0.0')?.id, catalog.find('two', '1.0.0')?.id]).toEqual(['one', 'two'])
-  expect(failures).toMatchObject([{ file: join(skills, 'broken.json'), error: expect.stringMatching(/^skill: /) }])
-  expect(await readSkillFiles(join(directory, 'none'))).toEqual({ definitions: [], failures: [] })
+  expect(catalog.find('two', '1.0.0')?.name).toBe('Desk')
+  expect(failures).toMatchObject([
+    { file: join(skills, 'broken.json'), error: expect.stringMatching(/^skill: /) },
+    { file: join(skills, 'two2.yaml'), error: 'skill two 1.0.0 is there with other content' },
+  ])
+  expect((await readSkillFiles(join(directory, 'none'))).failures).toEqual([])
 })

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createSkillCatalog } from '../../src/kernel/actions/catalog.ts'
+import { Engine } from '../../src/kernel/engine/engine.ts'
 import { defaultPolicy } from '../../src/kernel/policy.ts'
 import { reconcileDeployments } from '../../src/kernel/registry/reconcile.ts'
 import { deskSkill } from './actions-support.ts'
@@ -76,6 +77,23 @@ describeKernels(
         severity: 'warning',
         payload: { to: 'degraded', bindingIds: ['desk-ana'] },
       })
+    })
+
+    test('workers of a scope look after that by themselves', async () => {
+      const api = open().api()
+      catalog = full
+      await install(api, { manifest: { authority: { maximumRisk: 'read' } } })
+      const bound = await api.put('/agent-deployments/ana/skill-bindings/desk', { ...BINDING, expectedRevision: 0 })
+      expect(bound.status).toBe(201)
+      catalog = empty
+      const { context, hints } = open().kernel
+      const modelHost = { propose: () => Promise.reject(new Error('there is nothing to ask')) }
+      const engine = new Engine(context, hints, { modelHost, runWorkers: [{ scopes: [api.scope] }] })
+      await engine.start()
+      const stateOf = async (): Promise<string> =>
+        (await api.get('/agent-deployments/ana')).body.deployment.rolloutStatus
+      await vi.waitFor(async () => expect(await stateOf()).toBe('degraded'), { timeout: 20_000, interval: 20 })
+      await engine.stop({ graceMs: 0 })
     })
   },
   { actions: ACTIONS },

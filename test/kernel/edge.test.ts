@@ -93,6 +93,7 @@ describeKernels('a kernel without a token', (open) => {
       JSON.stringify({ Title: 'x', goal: 'y', owner: OBJECTIVE.owner }),
       JSON.stringify({ ...OBJECTIVE, title: '  ' }),
       JSON.stringify({ ...OBJECTIVE, goal: 'a\0b' }),
+      json.replace('{', '{"constraints":{"most":1e400},'),
       `${json}{}`,
       `${json},`,
       `[${json}]`,

@@ -26,7 +26,8 @@ describeStores('models', (open) => {
       for (let beat = 0; beat < 5; beat++) await renewLease(open().store.database, it.scope, id, lease)
       await it.turn(held)
       waits.push(await waitUntil(it, id))
-      expect(await it.turns(id)).toMatchObject([{ status: 'running', usage: { hostAttempts: attempt } }])
+      const error = { code: 'model_unavailable', message: expect.stringContaining('503') }
+      expect(await it.turns(id)).toMatchObject([{ status: 'running', error, usage: { hostAttempts: attempt } }])
       open().advance(waits.at(-1) ?? 0)
       expect(await it.claim()).toBeUndefined()
       await it.wake()
@@ -34,7 +35,9 @@ describeStores('models', (open) => {
     expect(waits).toEqual([5500, 11_000, 22_000, 44_000, 44_000])
     await it.work()
     expect(await it.read(id)).toMatchObject({ status: 'completed', lastAppliedTurn: 1 })
-    expect(await it.turns(id)).toMatchObject([{ status: 'completed', usage: { hostAttempts: 6 } }])
+    const [turn] = await it.turns(id)
+    expect(turn).toMatchObject({ status: 'completed', usage: { hostAttempts: 6 } })
+    expect(turn?.error).toBeUndefined()
     expect(
       new Set(
         model()

@@ -3,6 +3,7 @@ import { Engine, type RunWorkers } from '../../src/kernel/engine/engine.ts'
 import type { Scope } from '../../src/kernel/model/fields.ts'
 import { listWorkers } from '../../src/kernel/store/workers.ts'
 import { bench, gate, useModel, type Bench } from './engine-support.ts'
+import { faultyStore } from './faulty-store.ts'
 import { describeStores } from './support.ts'
 
 const model = useModel()
@@ -153,6 +154,44 @@ describeStores('engines', (open) => {
       { kind: 'run', runKinds: ['agent_work'], concurrency: 2, limits: { agent: 0, owner: 0 } },
     ])
     scopes = []
+  })
+
+  test('the clock of the store is compared as long as the engine works', async () => {
+    const it = bench(open(), model())
+    const { opened, open: compared } = gate()
+    const store = { ...it.context.store, synchronize: async () => compared() }
+    const context = { ...it.context, store }
+    const engine = new Engine(context, it.kernel.hints, { modelHost: it.parts.model })
+    started.push(engine)
+    await engine.start()
+    await expect(opened).resolves.toBeUndefined()
+  })
+
+  test('a fault of the server is told without its cause, and the run waits longer with each; the turn is gone on with', async () => {
+    let faults = 3
+    const isHit = (sql: string): boolean => /UPDATE kernel_turns SET .*outcome = \$7/.test(sql) && faults-- > 0
+    const it = bench({ ...open(), store: faultyStore(open().store, isHit) }, model())
+    const goal = it.goal('Fault')
+    model().script(goal, () => DONE)
+    await start(it, { scopes: [it.scope] })
+    const { id } = await it.create({ goal })
+    const told = async () => (await it.events(id)).filter(({ eventType }) => eventType === 'turn.failed')
+    for (const [count, wait] of [5000, 10_000, 20_000].entries()) {
+      await expect.poll(async () => (await told()).length, { interval: 5, timeout: 20_000 }).toBe(count + 1)
+      const { status, queueEnteredAt, availableAt, leaseOwner } = await it.read(id)
+      expect([status, leaseOwner]).toEqual(['queued', undefined])
+      const waits = Date.parse(availableAt) - Date.parse(queueEnteredAt)
+      expect(waits).toBeGreaterThanOrEqual(wait)
+      expect(waits).toBeLessThanOrEqual(wait * 1.2)
+      open().advance(waits)
+    }
+    await ended(it, id)
+    const [turn, ...others] = await it.turns(id)
+    expect([turn?.status, others]).toEqual(['completed', []])
+    for (const event of await told()) {
+      expect(event).toMatchObject({ severity: 'error', turnId: turn?.id, payload: { code: 'internal_error' } })
+      expect(JSON.stringify(event)).not.toContain('the disk is broken')
+    }
   })
 
   test('kernel#45 the attempt limit: the next claim pauses', async () => {

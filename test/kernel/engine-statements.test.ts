@@ -23,19 +23,22 @@ function counting(store: KernelStore): { store: KernelStore; count(): number } {
 }
 
 describeStores('what a turn costs', (open) => {
-  test.each([0, 300])('kernel#46 a turn takes 14 statements beside %i dormant runs', async (dormant) => {
-    const counted = counting(open().store)
-    const it = bench({ ...open(), store: counted.store }, model())
-    const goal = it.goal(`Steps beside ${dormant}`)
-    model().script(goal, [{ outcome: {} }])
-    const availableAt = open().at(86_400_000)
-    for (let i = 0; i < dormant; i++) await it.create({ goal: 'Later', availableAt })
-    const { id } = await it.create({ goal })
-    const before = counted.count()
-    const held = await it.claim({ sweep: false })
-    if (!held) throw new Error('nothing was claimed')
-    await it.turn(held)
-    expect(counted.count() - before).toBe(14)
-    expect(await it.read(id)).toMatchObject({ status: 'queued', lastAppliedTurn: 1 })
-  })
+  test.each([0, 300])(
+    'kernel#46 a turn takes 14 statements, 12 on PostgreSQL, beside %i dormant runs',
+    async (dormant) => {
+      const counted = counting(open().store)
+      const it = bench({ ...open(), store: counted.store }, model())
+      const goal = it.goal(`Steps beside ${dormant}`)
+      model().script(goal, [{ outcome: {} }])
+      const availableAt = open().at(86_400_000)
+      for (let i = 0; i < dormant; i++) await it.create({ goal: 'Later', availableAt })
+      const { id } = await it.create({ goal })
+      const before = counted.count()
+      const held = await it.claim({ sweep: false })
+      if (!held) throw new Error('nothing was claimed')
+      await it.turn(held)
+      expect(counted.count() - before).toBe(open().place.driver === 'postgres' ? 12 : 14)
+      expect(await it.read(id)).toMatchObject({ status: 'queued', lastAppliedTurn: 1 })
+    },
+  )
 })

@@ -205,7 +205,7 @@ describeStores('turns', (open) => {
     await it.command(id, { kind: 'cancel' })
     await closeOrphans(it.context)
     expect(await it.turns(id)).toMatchObject([{ status: 'running' }])
-    open().advance(600_000)
+    open().advance(60_000)
     await closeOrphans(it.context)
     expect(await it.turns(id)).toMatchObject([{ status: 'canceled', discardReason: 'run_canceled' }])
     expect(await it.read(id)).toMatchObject({ status: 'canceled', lastAppliedTurn: 1, budgetUsage: { turns: 1 } })

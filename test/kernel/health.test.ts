@@ -1,11 +1,19 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { createModelHost } from '../../src/kernel/engine/model-host.ts'
 import type { HealthCheck } from '../../src/kernel/health.ts'
 import { saveWorker } from '../../src/kernel/store/workers.ts'
-import { describeKernels, openKernel, type OpenKernel } from './api.ts'
+import { watchModel } from '../../src/kernel/watched-model.ts'
+import { startMemoryApi } from '../support/memory-api.ts'
+import { describeKernels, openKernel, type OpenKernel, type Reply } from './api.ts'
+import { bench, useModel } from './engine-support.ts'
 import { faultyStore } from './faulty-store.ts'
 
-const report = async (open: Pick<OpenKernel, 'call'>): Promise<{ status: number; body: unknown }> =>
-  open.call('GET', '/health')
+const report = (open: Pick<OpenKernel, 'call'>): Promise<Reply> => open.call('GET', '/health')
+
+const scripted = useModel()
 
 describeKernels('health', (open) => {
   test('a store that reads and writes is ok; what is not wired is not configured', async () => {
@@ -36,8 +44,8 @@ describeKernels('health', (open) => {
     const store = await open().place.open()
     const kernel = await openKernel({ ...open(), store })
     await store.close()
-    const { status, body } = await report(kernel)
-    expect(status).toBe(503)
+    const { status, body, headers } = await report(kernel)
+    expect([status, headers.get('retry-after')]).toEqual([503, '1'])
     expect(body).toMatchObject({
       status: 'down',
       error: 'the store does not answer',
@@ -82,6 +90,30 @@ describeKernels('health', (open) => {
     expect((await report(open())).body).toMatchObject({ status: 'ok', checks: { workers: { status: 'ok' } } })
   })
 
+  test('kernel#16 health asks the model nothing: it tells how the last call went', async () => {
+    const watched = watchModel(createModelHost({ baseUrl: scripted().baseUrl, model: 'scripted' }))
+    const kernel = await openKernel(open(), { checks: { model: watched.check } })
+    const modelCheck = async (): Promise<unknown> => {
+      open().advance(1000)
+      return (await report(kernel)).body
+    }
+    expect(await modelCheck()).toMatchObject({ checks: { model: { status: 'ok', detail: 'not asked yet' } } })
+    expect(scripted().requests).toHaveLength(0)
+    const it = bench(open(), scripted(), { model: watched.model })
+    const goal = it.goal('Look at the model')
+    scripted().script(goal, [{ status: 503 }, { outcome: { status: 'completed' } }])
+    await it.create({ goal })
+    await it.work()
+    const asked = scripted().requests.length
+    expect(await modelCheck()).toMatchObject({ status: 'degraded', checks: { model: { status: 'degraded' } } })
+    open().advance(6000)
+    await it.work()
+    expect(await modelCheck()).toMatchObject({ checks: { model: { status: 'ok' } } })
+    expect(scripted().requests).toHaveLength(asked + 1)
+    scripted().requests.length = 0
+    await kernel.stop()
+  })
+
   test('what is found out holds for a second', async () => {
     let looks = 0
     const model = async (): Promise<HealthCheck> => ({ status: 'ok', detail: `${++looks}` })
@@ -106,4 +138,21 @@ describeKernels('health', (open) => {
     ])
     await kernel.stop()
   })
+})
+
+test('skills that cannot be used degrade a server, by name', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-health-'))
+  const registry = async (): Promise<unknown> => {
+    const api = await startMemoryApi({ dialect: 'sqlite', dataDir })
+    const { status, body } = await api.call('GET', '//api/v1/health')
+    await api.stop()
+    return [status, body.checks.registry]
+  }
+  const latencyMs = expect.any(Number)
+  expect(await registry()).toEqual([200, { status: 'ok', latencyMs }])
+  mkdirSync(join(dataDir, 'skills'))
+  writeFileSync(join(dataDir, 'skills/broken.yaml'), 'id: broken\n')
+  const detail = 'skills that cannot be used: broken.yaml'
+  expect(await registry()).toEqual([200, { status: 'degraded', detail, latencyMs }])
+  rmSync(dataDir, { recursive: true })
 })

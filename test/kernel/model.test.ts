@@ -5,6 +5,7 @@ import { createObjective, replaceObjective } from '../../src/kernel/model/object
 import { createProject, patchProject } from '../../src/kernel/model/project.ts'
 import { createRequest, respondToRequest } from '../../src/kernel/model/request.ts'
 import { createRun, runCommand } from '../../src/kernel/model/run.ts'
+import { secretPath } from '../../src/kernel/secret-free.ts'
 
 const OBJECTIVE = { owner: { type: 'agent', id: 'ana' }, title: 'T', goal: 'G' }
 const RUN = { owner: OBJECTIVE.owner, goal: 'G' }
@@ -60,6 +61,13 @@ test('kernel#13 a key shaped like a secret, at any depth, is refused in each fie
   const request = { kind: 'request', requester: RUN.owner, recipient: RUN.owner, sourceRunId: 'r', goal: 'G' }
   refused(createRequest, request, 'sharedContext')
 })
+
+test('kernel#13 what is wide far down is looked through as fast as what is flat', () => {
+  let value: object = Array.from({ length: 300_000 }, () => ({ a: 1 }))
+  for (let depth = 0; depth < 900; depth++) value = { a: value }
+  expect(secretPath(value)).toBeUndefined()
+  expect(secretPath({ value, last: { cookie: 'x' } })).toEqual(['last', 'cookie'])
+}, 5000)
 
 test('kernel#23 a replacement without optional fields names none, and needs a title', () => {
   const base = { title: 'T', goal: 'G', expectedRevision: 1 }

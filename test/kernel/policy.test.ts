@@ -25,7 +25,11 @@ const PROPOSAL: ProposedAction = {
   sideEffect: 'read',
 }
 const judge = (proposal: Partial<ProposedAction>, rules: Partial<Rules> = {}): ReturnType<typeof evaluatePolicy> =>
-  evaluatePolicy({ ...PROPOSAL, ...proposal }, { bounds: BOUNDS, validators: [], policy: defaultPolicy(), ...rules })
+  evaluatePolicy(
+    { ...PROPOSAL, ...proposal },
+    { bounds: BOUNDS, validators: [], policy: defaultPolicy(), log: { error: (...line) => logged.push(line) }, ...rules },
+  )
+const logged: unknown[] = []
 
 test('kernel#63 by default reading is allowed, all else is for the operator to approve within 24 hours', async () => {
   expect(await judge({})).toMatchObject({ outcome: 'allow' })

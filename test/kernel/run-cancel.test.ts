@@ -21,7 +21,7 @@ function failingAt(context: KernelContext, n: number): KernelContext {
   let writes = 0
   return {
     ...context,
-    store: faultyStore(context.store, (sql) => /^\s*(INSERT|UPDATE|DELETE)/.test(sql) && ++writes === n),
+    store: faultyStore(context.store, (sql) => /^\s*(INSERT|UPDATE|DELETE|WITH numbers)/.test(sql) && ++writes === n),
   }
 }
 
@@ -184,5 +184,39 @@ describeKernels('cancel', (open) => {
       discardReason: expect.any(String),
     })
     expect(await desk.events(run.id)).toEqual(['action.canceled', 'turn.canceled', 'run.canceled'])
+  })
+
+  test('a canceled run is charged for what may have been done, and for the turn that nobody ends; nothing stays set aside', async () => {
+    const desk = bench()
+    const id = desk.open.newId()
+    const of = { scope: desk.scope, runId: id }
+    const [ready, ambiguous] = [callOf(desk.open, of), callOf(desk.open, { ...of, status: 'ambiguous' })]
+    const turn = turnOf(desk.open, { ...of, usage: { inputTokens: 70, outputTokens: 7, durationMs: 5 } })
+    await desk.put({
+      id,
+      status: 'waiting_for_event',
+      wakeCondition: { type: 'human_intervention', reference: 'h1' },
+      budget: { maxActions: 5, maxTurns: 5 },
+      budgetReservations: Object.fromEntries(
+        [
+          { id: ready.id, usage: { actions: 1 } },
+          { id: ambiguous.id, usage: { actions: 1 } },
+          { id: turn.id, usage: { turns: 1, outputTokens: 4096 } },
+        ].map((reservation) => [reservation.id, { ...reservation, createdAt: open().at() }]),
+      ),
+    })
+    await desk.db.transaction(async (tx) => {
+      await insertRecord(tx, calls, ready)
+      await insertRecord(tx, calls, ambiguous)
+      await insertRecord(tx, turns, turn)
+    })
+    await desk.command(id, 'cancel')
+    expect(await desk.read(id)).toMatchObject({
+      status: 'canceled',
+      budgetUsage: { actions: 1, turns: 1, inputTokens: 70, outputTokens: 7, durationMs: 5 },
+      lastAppliedTurn: 1,
+    })
+    expect((await desk.read(id)).budgetReservations).toEqual({})
+    expect((await desk.readCall(ambiguous.id)).status).toBe('ambiguous')
   })
 })

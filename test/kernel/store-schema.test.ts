@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { newPostgresStore } from '../../src/kernel/store/store.ts'
 import { createPostgresDatabase, hasPostgres } from '../support/postgres.ts'
@@ -50,6 +50,18 @@ test.each(['sqlite', ...(hasPostgres ? (['postgres'] as const) : [])] as const)(
     await place.remove()
   },
 )
+
+test('kernel#87 a file that is refused stays as it is, to the byte', async () => {
+  const place = await createStorePlace('sqlite')
+  const store = await place.open()
+  const { location } = store.database
+  await store.database.run(`UPDATE schema_migrations SET checksum = 'x' || checksum`)
+  await store.close()
+  const before = readFileSync(location)
+  await expect(place.open()).rejects.toThrow('differs from the one applied here')
+  expect(readFileSync(location).equals(before)).toBe(true)
+  await place.remove()
+})
 
 test.each(['memory', 'sqlite', ...(hasPostgres ? (['postgres'] as const) : [])] as const)(
   '%s: stats tell the driver and version, no address; rolling back is explicit and leaves nothing',

@@ -39,7 +39,7 @@ export async function createStorePlace(driver: StorePlace['driver']): Promise<St
     return {
       driver,
       clock,
-      open: () => newSqliteStore(path, clock),
+      open: () => newSqliteStore(path, { clock }),
       remove: async () => rmSync(directory, { recursive: true, force: true }),
     }
   }

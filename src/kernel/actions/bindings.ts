@@ -3,7 +3,7 @@ import type { Change } from '../change.ts'
 import { conflict, expectRevision, invalid, KernelError, notFound } from '../errors.ts'
 import type { Risk } from '../model/action.ts'
 import type { Binding, LifecycleEntry, PutBinding } from '../model/binding.ts'
-import type { Scope } from '../model/fields.ts'
+import type { Creation, Scope } from '../model/fields.ts'
 import { exceeds } from '../policy.ts'
 import { bindings, findBinding, listBindings, type BindingOwner, type KeptBinding } from '../store/bindings.ts'
 import { findDefinition } from '../store/definitions.ts'
@@ -32,7 +32,7 @@ export async function readBinding(db: Queryable, scope: Scope, owner: BindingOwn
 
 export interface PutOptions extends BindingOwner {
   id: string
-  creation: Pick<Binding, 'idempotencyKeyHash' | 'creationFingerprint'>
+  creation: Creation
 }
 
 /**

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as yaml from 'yaml'
 import { canonicalJson } from '../../base/canonical-json.ts'
+import { errorText } from '../../base/errors.ts'
 import { conflict, invalid } from '../errors.ts'
 import { skillDefinition, transportOf, type SkillDefinition } from '../model/skill.ts'
 import type { SkillCatalog } from '../ports.ts'
@@ -14,26 +15,34 @@ import { compileSchema } from './schema.ts'
  * @throws invalid for one that is none; conflict for two of one id, version and source that differ
  */
 export function createSkillCatalog(definitions: readonly unknown[]): SkillCatalog {
-  const byVersion = new Map<string, Map<string, SkillDefinition>>()
-  for (const given of definitions) {
+  const catalog = new Catalog()
+  for (const definition of definitions) catalog.add(definition)
+  return catalog
+}
+
+class Catalog implements SkillCatalog {
+  /** By version, then by source. */
+  readonly #skills = new Map<string, Map<string, SkillDefinition>>()
+
+  /** @throws as `createSkillCatalog` */
+  add(given: unknown): void {
     const skill = parseSkill(given)
     const version = keyOf(skill.id, skill.version)
-    const sources = byVersion.get(version) ?? new Map<string, SkillDefinition>()
+    const sources = this.#skills.get(version) ?? new Map<string, SkillDefinition>()
     const identity = skill.source?.identity ?? ''
     const other = sources.get(identity)
     if (other && canonicalJson(other) !== canonicalJson(skill)) {
       throw conflict(`skill ${skill.id} ${skill.version} is there with other content`)
     }
-    byVersion.set(version, sources.set(identity, skill))
+    this.#skills.set(version, sources.set(identity, skill))
   }
-  return {
-    find(id, version, sourceIdentity) {
-      const sources = byVersion.get(keyOf(id, version))
-      if (!sources) return undefined
-      if (sourceIdentity !== undefined) return sources.get(sourceIdentity)
-      if (sources.size > 1) throw invalid(`skill ${id} ${version} comes from several sources: name one`)
-      return [...sources.values()][0]
-    },
+
+  find(id: string, version: string, sourceIdentity?: string): SkillDefinition | undefined {
+    const sources = this.#skills.get(keyOf(id, version))
+    if (!sources) return undefined
+    if (sourceIdentity !== undefined) return sources.get(sourceIdentity)
+    if (sources.size > 1) throw invalid(`skill ${id} ${version} comes from several sources: name one`)
+    return [...sources.values()][0]
   }
 }
 
@@ -54,14 +63,15 @@ function parseSkill(given: unknown): SkillDefinition {
       compileSchema(action.inputSchema)
       if (action.outputSchema) compileSchema(action.outputSchema)
     } catch (error) {
-      throw invalid(`${at}: ${error instanceof Error ? error.message : String(error)}`)
+      throw invalid(`${at}: ${errorText(error)}`)
     }
   }
   return skill
 }
 
 export interface SkillFiles {
-  definitions: unknown[]
+  /** Of what can be used. */
+  catalog: SkillCatalog
   failures: { file: string; error: string }[]
 }
 
@@ -70,10 +80,11 @@ const MAX_FILES = 1000
 
 /**
  * What stands in a directory of skills: files of one definition each, and folders with a `skill.json`; other folders are
- * passed over. Nothing where there is no such directory.
+ * passed over. Nothing where there is no such directory. Of two files that contradict each other the first by name counts.
  */
 export async function readSkillFiles(directory: string): Promise<SkillFiles> {
-  const found: SkillFiles = { definitions: [], failures: [] }
+  const catalog = new Catalog()
+  const failures: SkillFiles['failures'] = []
   const entries = await readdir(directory, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
@@ -84,13 +95,11 @@ export async function readSkillFiles(directory: string): Promise<SkillFiles> {
     .sort()
   for (const file of files.slice(0, MAX_FILES)) {
     try {
-      const definition: unknown = yaml.parse(await readFile(file, 'utf8'))
-      createSkillCatalog([definition])
-      found.definitions.push(definition)
+      catalog.add(yaml.parse(await readFile(file, 'utf8')))
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') continue
-      found.failures.push({ file, error: error instanceof Error ? error.message : String(error) })
+      failures.push({ file, error: errorText(error) })
     }
   }
-  return found
+  return { catalog, failures }
 }

@@ -2,28 +2,34 @@ import { redact } from '../../base/redact.ts'
 
 const GONE = '[REDACTED]'
 
-/** A text without these secrets, as they are and as they stand in addresses, JSON and basic authentication. */
-export function conceal(text: string, secrets: readonly string[]): string {
-  const forms = secrets.flatMap((secret) => [
-    secret,
-    encodeURIComponent(secret),
-    JSON.stringify(secret).slice(1, -1),
-    Buffer.from(secret).toString('base64'),
-  ])
-  return forms.sort((a, b) => b.length - a.length).reduce((rest, form) => rest.replaceAll(form, GONE), redact(text))
-}
+/** The secrets as they are, and as they stand in addresses, JSON and basic authentication; the longest first. */
+const formsOf = (secrets: readonly string[]): string[] =>
+  secrets
+    .flatMap((secret) => [
+      secret,
+      encodeURIComponent(secret),
+      JSON.stringify(secret).slice(1, -1),
+      Buffer.from(secret).toString('base64'),
+    ])
+    .filter((form) => form !== '')
+    .sort((a, b) => b.length - a.length)
 
-/** JSON without these secrets in any of its texts and names. */
+const without = (text: string, forms: readonly string[]): string =>
+  forms.reduce((rest, form) => rest.replaceAll(form, GONE), text)
+
+/** A text without these secrets, in whatever form. */
+export const conceal = (text: string, secrets: readonly string[]): string => without(redact(text), formsOf(secrets))
+
+/** JSON without these secrets in any of its texts, names and numbers. */
 export function concealJson(value: unknown, secrets: readonly string[]): unknown {
-  if (typeof value === 'string') return withoutSecrets(value, secrets)
-  if (Array.isArray(value)) return value.map((item) => concealJson(item, secrets))
-  if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [withoutSecrets(name, secrets), concealJson(item, secrets)]),
-  )
+  const forms = formsOf(secrets)
+  return forms.length > 0 ? concealed(value, forms) : value
 }
 
-const withoutSecrets = (text: string, secrets: readonly string[]): string =>
-  secrets.some((secret) => text.includes(secret))
-    ? secrets.reduce((rest, one) => rest.replaceAll(one, GONE), text)
-    : text
+function concealed(value: unknown, forms: readonly string[]): unknown {
+  if (typeof value === 'string') return without(value, forms)
+  if (typeof value === 'number') return forms.includes(String(value)) ? GONE : value
+  if (Array.isArray(value)) return value.map((item) => concealed(item, forms))
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [without(name, forms), concealed(item, forms)]))
+}

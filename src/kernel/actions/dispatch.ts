@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { backOff } from '../../base/back-off.ts'
 import { errorText } from '../../base/errors.ts'
+import { DEPTH_MAX, isTooDeep } from '../../base/json-depth.ts'
 import type { Outcome, RetryPolicy } from '../call-states.ts'
 import type { ActionParts, KernelContext } from '../context.ts'
 import { isHarmless, type ActionCall } from '../model/action.ts'
@@ -43,7 +44,7 @@ export async function performCall(
   const { scope, id: callId } = call
   const { store } = context
   const finish = (outcome: Outcome, retry: RetryPolicy = DEFAULT_RETRY) =>
-    finishSurely(context, { scope, callId, fencingToken, outcome, retry })
+    finishSurely(context, { scope, callId, fencingToken, outcome, retry }, abandoned)
   const prepared = await prepare(context, call)
   if ('kind' in prepared) return finish(prepared, prepared.retry)
   if (abandoned.aborted) return finish({ kind: 'not_sent' })
@@ -51,22 +52,27 @@ export async function performCall(
   const { action, secrets } = prepared
   if (!(await markDispatched(store.database, scope, callId, { fencingToken, now: store.now() }))) return undefined
   const outcome = await send(prepared, call, { abandoned, canceled })
-  return abandoned.aborted ? undefined : finish(checkOutput(withoutSecrets(outcome, secrets), action), action.retry)
+  return abandoned.aborted ? undefined : finish(withoutSecrets(checkOutput(outcome, action), secrets), action.retry)
 }
 
-const FINISHES = 5
+/** In all some 45 s: a database that is started again is back by then. */
+const FINISHES = 20
 const FIRST_PAUSE_MS = 200
 const MOST_PAUSE_MS = 5000
 
 /** What became of a call is known here alone: a database that fails for a moment must not make it unknown. */
-async function finishSurely(context: KernelContext, attempt: Attempt): Promise<ActionCall | undefined> {
+async function finishSurely(
+  context: KernelContext,
+  attempt: Attempt,
+  abandoned: AbortSignal,
+): Promise<ActionCall | undefined> {
   for (let failures = 1; ; failures++) {
     try {
       return await finishCall(context, attempt)
     } catch (error) {
-      if (failures === FINISHES) throw error
+      if (failures === FINISHES || abandoned.aborted) throw error
       context.log.warn({ err: error, call: attempt.callId }, `outcome of a call not written: ${errorText(error)}`)
-      await setTimeout(backOff(failures, FIRST_PAUSE_MS, MOST_PAUSE_MS))
+      await setTimeout(backOff(failures, FIRST_PAUSE_MS, MOST_PAUSE_MS), undefined, { signal: abandoned })
     }
   }
 }
@@ -101,7 +107,8 @@ async function prepare(context: KernelContext, call: ActionCall): Promise<Prepar
   if (binding.skillId !== call.skillId || binding.skillVersion !== call.skillVersion) {
     return unprepared(`skill binding ${binding.id} has another skill by now`)
   }
-  const denial = await findDenial(asJudged(run, agent, call), { bounds, validators: actions.validators })
+  const { validators } = actions
+  const denial = await findDenial(asJudged(run, agent, call), { bounds, validators, log: context.log })
   if (denial !== undefined) return unprepared(denial)
   const executor = actions.transports[transport.kind]
   if (!executor) return unprepared(`nothing here carries out actions by ${transport.kind}`)
@@ -133,7 +140,7 @@ async function readCredentials(
       found[name] = { kind, value: await resolver.resolve(scope, reference) }
     } catch (error) {
       log.warn({ err: error, call: id, credential: name }, 'credential not readable')
-      return `credential ${name} could not be read`
+      return `credential ${name} could not be read: the log of the server says why`
     }
   }
   return found
@@ -181,10 +188,12 @@ const withoutSecrets = (outcome: DispatchOutcome, secrets: readonly string[]): D
     ? { ...outcome, output: concealJson(outcome.output, secrets) }
     : { ...outcome, error: conceal(outcome.error, secrets) }
 
-/** What does not fit its schema is a failure, though it was done. */
+/** What does not fit its schema, or cannot be kept, is a failure, though it was done. */
 function checkOutput(outcome: DispatchOutcome, { outputSchema }: SkillAction): DispatchOutcome {
-  if (outcome.kind !== 'succeeded' || !outputSchema) return outcome
-  const mismatch = schemaMismatch(outputSchema, outcome.output)
+  if (outcome.kind !== 'succeeded') return outcome
+  const mismatch = isTooDeep(outcome.output)
+    ? `it is nested deeper than ${DEPTH_MAX} levels`
+    : outputSchema && schemaMismatch(outputSchema, outcome.output)
   return mismatch === undefined
     ? outcome
     : { kind: 'failed', error: `the output does not fit: ${mismatch}`, phase: 'validate_output', retryable: false }

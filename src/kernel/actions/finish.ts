@@ -7,6 +7,7 @@ import type { ActionCall } from '../model/action.ts'
 import type { Scope } from '../model/fields.ts'
 import type { HumanIntervention, Run, RunCommand } from '../model/run.ts'
 import { isTerminal, waitRun } from '../run-states.ts'
+import { ONE_ACTION, settleCall } from '../runs/reservations.ts'
 import { saveMoved } from '../runs/save.ts'
 import { waitOf } from '../runs/wake.ts'
 import { endCallLease } from '../store/call-leases.ts'
@@ -14,7 +15,6 @@ import { calls } from '../store/calls.ts'
 import { lockRecord, readRecord, saveRecord } from '../store/records.ts'
 import { runs } from '../store/runs.ts'
 import { giveBack } from './give-back.ts'
-import { ONE_ACTION } from './record.ts'
 import { reportCall } from './report.ts'
 
 /** T8: call, run, settlement and events in one transaction. Contract: kernel-1.md 9, 14.4 */
@@ -79,7 +79,7 @@ async function askWhatHappened(change: Change, run: Run, call: ActionCall): Prom
   const summary = `It is not known whether ${call.action} was done`
   const why = call.error === undefined ? {} : { reason: call.error }
   reportCall(change, run, call, 'ambiguous', { summary, severity: 'warning', ...why })
-  if (isTerminal(run.status)) return
+  if (isTerminal(run.status)) return void (await saveMoved(change, run, settleCall(change, run, call, ONE_ACTION)))
   const asked: HumanIntervention = {
     id: change.context.newId(),
     kind: 'action_outcome',

@@ -3,7 +3,7 @@ import type { ActionCall } from '../model/action.ts'
 import type { Usage } from '../model/budget.ts'
 import type { PendingResult, Run, WakeType } from '../model/run.ts'
 import { isTerminal, moveRun, wakeRun } from '../run-states.ts'
-import { settleBudget } from '../runs/reservations.ts'
+import { settleCall } from '../runs/reservations.ts'
 import { addResult } from '../runs/results.ts'
 import { waitOf } from '../runs/wake.ts'
 import { exhaustion, noteFailure, noteSuccess } from './failures.ts'
@@ -34,9 +34,7 @@ export const resultOf = (call: ActionCall, at: string): PendingResult => ({
  * too much came to nothing. One at its end is only charged.
  */
 export function giveBack(change: Change, run: Run, call: ActionCall, { wake, used, more }: Ended): Run {
-  const { id, turnId } = call
-  const purpose = { id, ...(turnId !== undefined && { turnId }), summary: 'An action settled' }
-  const settled = settleBudget(change, run, purpose, used)
+  const settled = settleCall(change, run, call, used)
   if (isTerminal(run.status)) return settled
   const told = addResult(settled, { ...resultOf(call, change.at), ...more })
   if (call.status === 'succeeded') return wakeFor(noteSuccess(told), wake, change.now)

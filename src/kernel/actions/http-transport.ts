@@ -10,7 +10,7 @@ export const createHttpTransport = (connect: { ca?: string } = {}): TransportExe
   async execute(dispatch) {
     const prepared = prepareRequest(dispatch)
     if (typeof prepared === 'string') return refused(prepared)
-    const { Agent, fetch } = await import('undici') // 30 ms, with the first action
+    const { Agent, fetch } = await import('./http-client.ts')
     // A connection of its own: one that was kept and broke would leave open whether the request arrived.
     const dispatcher = new Agent({ connect, pipelining: 0 })
     let hasLeft = false

@@ -71,7 +71,7 @@ export async function prepareAction(
   const mismatch = schemaMismatch(resolved.action.inputSchema, filled.checked)
   if (mismatch !== undefined) return refused(`the arguments do not fit: ${mismatch}`, name, call.invocationDigest)
   const { validators, policy } = context.actions
-  const decision = await evaluatePolicy(asJudged(run, agent, call), { bounds, validators, policy })
+  const decision = await evaluatePolicy(asJudged(run, agent, call), { bounds, validators, policy, log: context.log })
   return { kind: 'judged', name, summary: proposal.summary.slice(0, MAX_SUMMARY), call, decision }
 }
 

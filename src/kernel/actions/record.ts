@@ -4,7 +4,7 @@ import type { ActionCall } from '../model/action.ts'
 import type { PendingResult, Run } from '../model/run.ts'
 import type { Turn } from '../model/turn.ts'
 import { moveRun } from '../run-states.ts'
-import { pauseForBudget, reserveBudget } from '../runs/reservations.ts'
+import { ONE_ACTION, pauseForBudget, reserveBudget } from '../runs/reservations.ts'
 import { addResult } from '../runs/results.ts'
 import { calls, findCallByKey, findTwin, lockOperation } from '../store/calls.ts'
 import { insertRecord } from '../store/records.ts'
@@ -15,9 +15,6 @@ import type { PreparedAction } from './propose.ts'
 import { reportCall } from './report.ts'
 
 type Judged = Extract<PreparedAction, { kind: 'judged' }>
-
-/** What an action costs of a budget. */
-export const ONE_ACTION = { actions: 1 }
 
 /**
  * Records in T5 what a turn proposed: call, approval, reservation and events. Gives the run in its next state, not yet

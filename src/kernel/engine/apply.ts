@@ -5,13 +5,15 @@ import { conflict, KernelError } from '../errors.ts'
 import type { Run } from '../model/run.ts'
 import type { Turn } from '../model/turn.ts'
 import { isTerminal, moveRun } from '../run-states.ts'
+import { settleTurn } from '../runs/reservations.ts'
 import { saveMoved } from '../runs/save.ts'
+import { saveRecord } from '../store/records.ts'
+import { turns } from '../store/turns.ts'
 import { hasNewer, withoutShown } from './envelope.ts'
 import { changeHeld, type Held } from './held.ts'
 import type { Outcome, Shown, StoredOutcome } from '../model/outcome.ts'
 import type { TurnParts } from './parts.ts'
 import { hasProposal, propose, refuse } from './propose.ts'
-import { settleTurn } from './settlement.ts'
 
 export interface Application extends StoredOutcome {
   turn: Turn
@@ -57,13 +59,17 @@ async function attempt(parts: TurnParts, held: Held, application: Application, n
       return undefined
     }
     if (turn.sequence !== run.lastAppliedTurn + 1) throw conflict(`turn ${turn.sequence} does not follow the last one`)
-    const taken = { ...withContent(settleTurn(change, run, turn), outcome, shown), lastAppliedTurn: turn.sequence }
+    const taken = withContent(settleTurn(change, run, turn), outcome, shown)
     const moved = hasProposal(outcome)
       ? await next(change, taken)
       : moveBy(taken, outcome, change.now, application.isLast)
     if (!hasProposal(outcome) && !isTerminal(moved.status)) change.wakesNobody()
+    const refused = refusalOf(moved, turn)
+    if (refused !== undefined) {
+      await saveRecord(change.tx, turns, { ...turn, error: { code: 'refused', message: refused } }, change.now)
+    }
     const saved = await saveMoved(change, run, moved)
-    reportTransition(change, run, saved, turn)
+    reportTransition(change, run, saved, turn, refused)
     if (saved.status === 'queued' && !hasProposal(outcome)) reportYield(change, saved, turn)
     return saved
   })
@@ -85,8 +91,14 @@ function moveBy(run: Run, { status, summary, error, wakeCondition: wake }: Outco
   return status === 'failed' ? { ...moved, error: error ?? { code: 'agent_failed', message: summary } } : moved
 }
 
-/** What the turn made of its run. */
-export function reportTransition(change: Change, before: Run, after: Run, turn: Turn): void {
+/** Why the proposal of a turn came to nothing; undefined where there was none, or it was taken. */
+function refusalOf({ pendingResults }: Run, turn: Turn): string | undefined {
+  const refusal = pendingResults.findLast(({ id, status }) => id === turn.id && status === 'refused')?.['error']
+  return typeof refusal === 'string' ? refusal : undefined
+}
+
+/** What the turn made of its run. @param refused why its proposal came to nothing */
+export function reportTransition(change: Change, before: Run, after: Run, turn: Turn, refused?: string): void {
   const { skillSelections, decisions, usage, definitionId, definitionVersion, requestedActions } = turn
   change.report({
     ...aboutRun(before),
@@ -103,6 +115,7 @@ export function reportTransition(change: Change, before: Run, after: Run, turn: 
       usage,
       ...(definitionId !== undefined && { definitionId, definitionVersion }),
       ...(requestedActions.length > 0 && { requestedActions }),
+      ...(refused !== undefined && { refused }),
       ...(after.budgetAdmission && { admission: after.budgetAdmission }),
     },
   })

@@ -1,4 +1,5 @@
 import { errorText } from '../../base/errors.ts'
+import { DEPTH_MAX, isTooDeep } from '../../base/json-depth.ts'
 import { accountOf, remainingIn } from '../budgets.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { Turn } from '../model/turn.ts'
@@ -29,7 +30,8 @@ export async function askModel(parts: TurnParts, held: Held, begun: Begun): Prom
     const spare = spareMs(held, turn)
     const startedAt = parts.context.store.now()
     const reply = await callModel(parts, held, { ...begun, envelope }, spare)
-    const elapsed = parts.context.store.now() - startedAt
+    // A clock that is set back gives nothing back.
+    const elapsed = Math.max(0, parts.context.store.now() - startedAt)
     if ('failure' in reply) {
       const { discard, failure, wasCut } = reply
       turn = charge(turn, discard === 'duration_budget' ? spare : elapsed, wasCut ? estimate(envelope) : {})
@@ -78,7 +80,7 @@ async function callModel(
     const deadline = context.store.now() + allowed
     return signal.aborted
       ? await Promise.reject(TIMED_OUT)
-      : await Promise.race([model.propose(envelope, { signal, deadline, reservation }), aborted])
+      : soundOf(await Promise.race([model.propose(envelope, { signal, deadline, reservation }), aborted]))
   } catch (error) {
     if (!signal.aborted) {
       const failure = error instanceof ModelFailure ? error : new ModelFailure('unavailable', errorText(error))
@@ -89,6 +91,16 @@ async function callModel(
   } finally {
     clearTimeout(timer)
     held.endCall()
+  }
+}
+
+/** What of a reply can be worked with: an outcome that can be written down again, tokens that were counted. */
+function soundOf({ outcome, usage, ...reply }: ModelReply): ModelReply {
+  const counts = usage ? [usage.inputTokens, usage.outputTokens, usage.costMicros ?? 0] : []
+  return {
+    ...reply,
+    ...(isTooDeep(outcome) ? { malformed: `the outcome is nested deeper than ${DEPTH_MAX} levels` } : { outcome }),
+    ...(usage && counts.every((count) => Number.isSafeInteger(count) && count >= 0) && { usage }),
   }
 }
 

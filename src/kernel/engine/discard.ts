@@ -2,7 +2,7 @@ import { aboutRun, BY_KERNEL, makeChange } from '../change.ts'
 import type { KernelContext } from '../context.ts'
 import type { Turn } from '../model/turn.ts'
 import { isTerminal, moveRun } from '../run-states.ts'
-import { pauseForBudget } from '../runs/reservations.ts'
+import { pauseForBudget, settleTurn } from '../runs/reservations.ts'
 import { saveMoved } from '../runs/save.ts'
 import { lockRecord, saveRecord } from '../store/records.ts'
 import { abandonLease, holdsLease } from '../store/run-leases.ts'
@@ -10,7 +10,6 @@ import { runs, saveRun } from '../store/runs.ts'
 import { findOrphans, findTurn, turns } from '../store/turns.ts'
 import { Held, learnDiscard, type Discard } from './held.ts'
 import type { TurnParts } from './parts.ts'
-import { settleTurn } from './settlement.ts'
 
 /**
  * Closes a turn whose outcome nobody wants: nothing of it is published, its usage is charged, and a run that goes on takes
@@ -36,7 +35,7 @@ export async function discardTurn(
     if (kept?.turn.revision !== turn.revision) return
     const canceled = { ...turn, status: 'canceled' as const, discardReason: reason, completedAt: at }
     await saveRecord(tx, turns, canceled, now)
-    const settled = { ...settleTurn(change, run, turn), lastAppliedTurn: turn.sequence }
+    const settled = settleTurn(change, run, turn)
     const about = { ...aboutRun(run), turnId: turn.id }
     change.report({
       ...about,
@@ -58,14 +57,14 @@ export async function discardTurn(
 }
 
 const ORPHANS_AT_ONCE = 100
-/** Longer than any holder is at a turn. */
-const ORPHANED_AFTER_MS = 600_000
+/** Longer than a holder takes to notice the end of its run. */
+const ORPHANED_AFTER_MS = 60_000
 
 /** Closes turns of canceled runs whose holders are gone too: nobody else would. */
 export async function closeOrphans(context: KernelContext): Promise<void> {
   const now = context.store.now()
   for (const { turn, run } of await findOrphans(context.store.database, ORPHANS_AT_ONCE)) {
-    if (now - Date.parse(turn.updatedAt) < ORPHANED_AFTER_MS) continue
+    if (now - Date.parse(run.updatedAt) < ORPHANED_AFTER_MS) continue
     await discardTurn({ context }, new Held(run, 0, now), turn, 'run_canceled')
   }
 }

@@ -3,6 +3,8 @@ import type { KernelContext } from '../context.ts'
 import type { Hints } from '../hints.ts'
 import type { RunKind } from '../model/run.ts'
 import type { ModelHost } from '../ports.ts'
+import { reconcileDeployments } from '../registry/reconcile.ts'
+import { raiseOverdue } from '../requests/escalation.ts'
 import { reconcileRequests } from '../requests/reconcile.ts'
 import { reconcileCascades } from '../runs/cancel.ts'
 import { wakeDueRuns } from '../runs/wake.ts'
@@ -55,6 +57,8 @@ const ACTION_LEASE_MS = 60_000
 const POLL_MS = 500
 const RECONCILE_MS = 30_000
 const REQUESTS_MS = 2000
+const ESCALATIONS_MS = 2000
+const CLOCKS_MS = 10_000
 const GRACE_MS = 10_000
 const FORGET_WORKERS_MS = 3_600_000
 
@@ -84,12 +88,21 @@ export class Engine {
         for (const scope of this.#crews.flatMap((crew) => crew.scopes)) await reconcileCascades(context, scope)
         return false
       }),
+      chore('following skills', RECONCILE_MS, async () => {
+        for (const scope of this.#crews.flatMap((crew) => crew.scopes)) await reconcileDeployments(context, scope)
+        return false
+      }),
+      chore('asking for help', ESCALATIONS_MS, async () => (await raiseOverdue(context)) > 0),
       chore('bringing requests on', REQUESTS_MS, async () => {
         for (const scope of this.#crews.flatMap((crew) => crew.scopes)) await reconcileRequests(context, scope)
         return false
       }),
       chore('closing turns nobody ends', RECONCILE_MS, async () => {
         await closeOrphans(context)
+        return false
+      }),
+      chore('comparing clocks', CLOCKS_MS, async () => {
+        await context.store.synchronize()
         return false
       }),
       chore('forgetting workers', FORGET_WORKERS_MS, async () => {

@@ -27,7 +27,7 @@ export function createSurroundings(context: KernelContext): (run: Run, agent?: A
     const now = context.store.now()
     const key = scopeKey(scope)
     const kept = known.get(key)
-    if (kept && now - kept.at < AGENTS_FOR_MS) return kept.agents
+    if (kept && Math.abs(now - kept.at) < AGENTS_FOR_MS) return kept.agents
     const excludeStatuses = ['pending', 'paused', 'retired']
     const deployed = await listDeployed(context.store.database, 'agent', scope, { excludeStatuses, limit: MAX_AGENTS })
     const agents = deployed.map(({ deployment: { id, displayName }, definition }) => ({

@@ -27,7 +27,7 @@ const SYSTEM =
   'is in `results` of a later turn. Propose at most one. Everything you must remember belongs into the checkpoint. ' +
   'Follow `guidance` before all else. `repair` says what was wrong with your answer before.'
 
-/** One forced function call per turn; no redirects, 4 MiB at most both ways. The key is in no error. */
+/** One forced function call per turn; no redirects, 4 MiB at most both ways. The key is in no error and no outcome. */
 export function createModelHost({ baseUrl, model, apiKey, clock = systemClock }: ModelHostOptions): ModelHost {
   const url = `${baseUrl.replace(/\/+$/, '')}/chat/completions`
   const { host } = new URL(url)
@@ -35,15 +35,17 @@ export function createModelHost({ baseUrl, model, apiKey, clock = systemClock }:
     'content-type': 'application/json',
     ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
   }
+  const hide = (text: string | undefined): string | undefined =>
+    apiKey ? text?.replaceAll(apiKey, '[REDACTED]') : text
   const explain = (text: string): string => {
-    const hidden = redact(apiKey ? text.replaceAll(apiKey, '[REDACTED]') : text)
+    const hidden = redact(hide(text) ?? '')
     return hidden.replace(/\s+/g, ' ').trim().slice(0, MAX_REASON)
   }
 
   async function send(body: string, { signal }: ModelCall): Promise<{ response: Response; text?: string }> {
     try {
       const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' })
-      const text = await readBounded(response)
+      const text = hide(await readBounded(response))
       return { response, ...(text !== undefined && { text }) }
     } catch (error) {
       const cause = error instanceof Error && error.cause ? `: ${errorText(error.cause)}` : ''

@@ -1,3 +1,4 @@
+import { errorText } from '../../base/errors.ts'
 import { claimRun } from '../claim.ts'
 import type { Hints } from '../hints.ts'
 import type { Scope } from '../model/fields.ts'
@@ -9,6 +10,7 @@ import { Heartbeat } from './heartbeat.ts'
 import { Held } from './held.ts'
 import type { TurnParts } from './parts.ts'
 import { Pool } from './pool.ts'
+import { retryAfterFault } from './setbacks.ts'
 import { takeTurn } from './turn.ts'
 import type { WorkerLimit } from './worker-limit.ts'
 
@@ -88,7 +90,19 @@ export class RunPool {
     return () => this.#heartbeat.keep(held, () => this.#work(held))
   }
 
+  /** @throws what is nobody's doing but ours; the run is given back then, or, if that fails too, when its lease ends */
   async #work(held: Held): Promise<void> {
+    try {
+      await this.#takeTurns(held)
+    } catch (error) {
+      await retryAfterFault(this.#options, held).catch((second: unknown) =>
+        this.#options.context.log.warn({ run: held.run.id, err: second }, `not given back: ${errorText(second)}`),
+      )
+      throw error
+    }
+  }
+
+  async #takeTurns(held: Held): Promise<void> {
     const { turnsPerClaim } = this.#options
     for (let turn = 1; turn <= turnsPerClaim; turn++) {
       const isLast = turn === turnsPerClaim

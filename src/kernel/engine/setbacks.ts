@@ -4,13 +4,13 @@ import type { Run } from '../model/run.ts'
 import type { Turn } from '../model/turn.ts'
 import type { ModelFailure } from '../ports.ts'
 import { moveRun, pauseRun } from '../run-states.ts'
+import { settleTurn } from '../runs/reservations.ts'
 import { saveMoved } from '../runs/save.ts'
 import { saveRecord } from '../store/records.ts'
-import { turns } from '../store/turns.ts'
+import { findTurn, turns } from '../store/turns.ts'
 import { reportTransition } from './apply.ts'
 import { changeHeld, type Held } from './held.ts'
 import type { TurnParts } from './parts.ts'
-import { settleTurn } from './settlement.ts'
 
 /** What follows when a model gives no outcome. Contract: kernel-1.md 14.3 */
 
@@ -35,7 +35,7 @@ export async function retryLater(parts: TurnParts, held: Held, turn: Turn, failu
   await changeHeld(parts, held, async (change, run) => {
     const { tx, now } = change
     change.wakesNobody()
-    await saveRecord(tx, turns, turn, now)
+    await saveRecord(tx, turns, { ...turn, error: { code: 'model_unavailable', message: failure.message } }, now)
     const about = { ...aboutRun(run), turnId: turn.id, severity: 'warning' as const }
     if (inRow === MAX_FAILURES) {
       held.run = await saveMoved(change, run, pauseRun(run, 'model_unavailable'))
@@ -47,6 +47,37 @@ export async function retryLater(parts: TurnParts, held: Held, turn: Turn, failu
     held.run = await saveMoved(change, run, moveRun(run, { to: 'sleeping', now, wake }))
     const payload = { turnId: turn.id, hostAttempt: hostAttempts, retryAt, code: 'model_unavailable' }
     return change.report({ ...about, eventType: 'turn.retry_scheduled', summary: failure.message, payload })
+  })
+}
+
+const FAULT_WAIT_MS = 5000
+const MAX_FAULT_WAIT_MS = 300_000
+
+/**
+ * After a fault of ours the run is given back, and waits longer with each in a row; its turn is gone on with. The event says
+ * that, and the log why.
+ */
+export async function retryAfterFault(parts: TurnParts, held: Held): Promise<void> {
+  await changeHeld(parts, held, async (change, run) => {
+    if (run.status !== 'running') return
+    const { tx, scope, now } = change
+    change.wakesNobody()
+    const turn = run.lastAppliedTurn + 1
+    const count = run.faults?.turn === turn ? run.faults.count + 1 : 1
+    const bound = Math.min(FAULT_WAIT_MS * 2 ** (count - 1), MAX_FAULT_WAIT_MS)
+    const availableAt = now + Math.round(bound * (1 + MAX_JITTER * parts.random()))
+    const begun = await findTurn(tx, scope, run.id, turn)
+    const turnId = begun && { turnId: begun.turn.id }
+    const queued = moveRun(run, { to: 'queued', now, availableAt })
+    held.run = await saveMoved(change, run, { ...queued, faults: { turn, count } })
+    change.report({
+      ...aboutRun(run),
+      ...turnId,
+      eventType: 'turn.failed',
+      severity: 'error',
+      summary: 'internal error: the log of the server says why',
+      payload: { ...turnId, code: 'internal_error', retryAt: toTimestamp(availableAt) },
+    })
   })
 }
 
@@ -69,7 +100,7 @@ export async function failTurn(
       summary: error.message,
       payload: { turnId: turn.id, code: error.code },
     })
-    const settled = { ...settleTurn(change, run, turn), lastAppliedTurn: turn.sequence, error }
+    const settled = { ...settleTurn(change, run, turn), error }
     held.run = await saveMoved(change, run, moveRun(settled, { to: 'failed', now }))
     reportTransition(change, run, held.run, failed)
   })

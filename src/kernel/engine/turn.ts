@@ -11,6 +11,7 @@ import { askModel, type Answer } from './ask.ts'
 import { beginTurn, type Begun } from './begin.ts'
 import { discardTurn } from './discard.ts'
 import { shownBy, type Surroundings } from './envelope.ts'
+import { askForHelp } from './escalation.ts'
 import type { Held } from './held.ts'
 import type { TurnParts } from './parts.ts'
 import { requestedBy } from './propose.ts'
@@ -34,6 +35,7 @@ export async function takeTurn(
     await failUnresolved(parts, held, 'no agent that is installed and active executes this run')
     return false
   }
+  if (agent && (await askForHelp(parts, held, agent))) return false
   const begun = await beginTurn(parts, held, await readSurroundings(run, agent), agent)
   if (!begun) return false
   onStep?.('begun')
@@ -116,7 +118,8 @@ async function store(
   }
 }
 
-const completed = (turn: Turn, outcome: Outcome, at: string): Turn => ({
+/** A model that was down before it answered is no error of the turn. */
+const completed = ({ error: _, ...turn }: Turn, outcome: Outcome, at: string): Turn => ({
   ...turn,
   status: 'completed',
   skillSelections: outcome.skillDispositions,

@@ -77,6 +77,9 @@ export interface Created {
   creationFingerprint?: string
 }
 
+/** What a record bears of the key that made it. */
+export type Creation = Pick<Created, 'idempotencyKeyHash' | 'creationFingerprint'>
+
 export interface Recorded extends Created {
   /** 1 at first, one more with each committed change of meaning. */
   revision: number

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isTooDeep } from '../../base/json-depth.ts'
 import { budgetPolicy } from './budget.ts'
 import type { Envelope } from './envelope.ts'
 import { evidenceRefs, free, freeSecretFree, id, object, party, prose, secretFree, text, time } from './fields.ts'
@@ -16,7 +17,8 @@ const dropNulls = (value: unknown): unknown =>
 function parseJson(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[{[]/.test(value)) return value
   try {
-    return JSON.parse(value)
+    const parsed: unknown = JSON.parse(value)
+    return isTooDeep(parsed) ? value : parsed
   } catch {
     return value
   }

@@ -144,16 +144,15 @@ export const runCommand = body({
     .exactOptional(),
   budgetTopUp: budgetTopUp.exactOptional(),
   visibility: visibility.exactOptional(),
-}).superRefine(({ kind, instruction, humanInterventionId, resolution, budgetTopUp }, ctx) => {
+}).superRefine(({ kind, instruction, humanInterventionId, resolution, budgetTopUp: topUp }, ctx) => {
   const refuse = (path: string, message: string): void => ctx.addIssue({ code: 'custom', path: [path], message })
   const [settles, guides] = [humanInterventionId !== undefined, instruction !== undefined]
   if (guides && kind !== 'intervene') refuse('instruction', 'goes with intervene only')
   if (settles && kind !== 'intervene') refuse('humanInterventionId', 'goes with intervene only')
-  if (budgetTopUp && kind !== 'intervene' && kind !== 'resume')
-    refuse('budgetTopUp', 'goes with resume and intervene only')
-  if (settles && (guides || budgetTopUp)) refuse('humanInterventionId', 'stands alone with its resolution')
+  if (topUp && kind !== 'intervene' && kind !== 'resume') refuse('budgetTopUp', 'goes with resume and intervene only')
+  if (settles && (guides || topUp)) refuse('humanInterventionId', 'stands alone with its resolution')
   if (resolution && !settles) refuse('resolution', 'needs a humanInterventionId')
-  if (kind === 'intervene' && !settles && !guides && !budgetTopUp) refuse('instruction', 'is required')
+  if (kind === 'intervene' && !settles && !guides && !topUp) refuse('instruction', 'is required')
 })
 export type RunCommand = z.infer<typeof runCommand>
 
@@ -228,6 +227,10 @@ export interface Run extends Recorded, RunLease, RunFields {
   pendingResults: PendingResult[]
   /** All of the run, which a few end. Never shown. */
   actionFailures?: ActionFailure[]
+  /** Who is asked for help when the run takes too long, and when; then the request, which is the only one. Never shown. */
+  escalation?: { recipient: Party; dueAt?: string; requestId?: string }
+  /** Of the server, in a row, at the turn of this number. Never shown. */
+  faults?: { turn: number; count: number }
   budgetUsage: Usage
   budgetState?: BudgetState
   budgetAdmission?: BudgetAdmission

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { aboutObjective, type Change } from '../change.ts'
 import type { createObjective as createBody, Objective } from '../model/objective.ts'
-import type { Writing } from '../routes/route.ts'
+import type { Creation } from '../model/fields.ts'
 import { objectives } from '../store/objectives.ts'
 import { insertRecord } from '../store/records.ts'
 import { setObjectiveSlots } from './slots.ts'
@@ -10,7 +10,7 @@ import { setObjectiveSlots } from './slots.ts'
 export async function createObjective(
   change: Change,
   { actor: _a, scope: _s, idempotencyKey: _k, ...fields }: z.infer<typeof createBody>,
-  creation: Writing<never>['creation'],
+  creation: Creation,
 ): Promise<Objective> {
   const { tx, scope, at, context } = change
   const objective = await insertRecord(tx, objectives, {

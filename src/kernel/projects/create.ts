@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { aboutProject, type Change } from '../change.ts'
 import type { createProject as createBody, Project } from '../model/project.ts'
-import type { Writing } from '../routes/route.ts'
+import type { Creation } from '../model/fields.ts'
 import { insertProject } from '../store/projects.ts'
 import { checkObjectives } from './check.ts'
 
@@ -12,7 +12,7 @@ import { checkObjectives } from './check.ts'
 export async function createProject(
   change: Change,
   { actor: _a, scope: _s, idempotencyKey: _k, ...fields }: z.infer<typeof createBody>,
-  creation: Writing<never>['creation'],
+  creation: Creation,
 ): Promise<Project> {
   const { tx, scope, at, context } = change
   await checkObjectives(change, fields)

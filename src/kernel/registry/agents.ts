@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../base/canonical-json.ts'
+import { optional } from '../../database/rows.ts'
 import { boundedBy } from '../budgets.ts'
 import { invalid } from '../errors.ts'
 import { RISKS } from '../model/action.ts'
@@ -58,6 +59,7 @@ export const agents: RegistryFamily<'agent'> = {
     hasNew(skillsOf(candidate), skillsOf(base)),
   saved: ({ tx, scope }, deployment, { authority }) =>
     setSlot(tx, scope, {
+      ...optional('maxQueued', deployment.capacity.maxQueuedRuns),
       kind: 'agent',
       name: deployment.id,
       capacity: Math.min(

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import type { Change } from '../change.ts'
 import type { deployTeam as schema } from '../model/deployment.ts'
-import type { Created } from '../model/fields.ts'
+import type { Creation } from '../model/fields.ts'
 import { actorOf, readDefinition, refuseAgent } from './family.ts'
 import { saveStep, type Stepped } from './step.ts'
 import { teams } from './teams.ts'
@@ -14,7 +14,7 @@ import { teams } from './teams.ts'
 export async function deployTeam(
   change: Change,
   body: z.infer<typeof schema>,
-  creation: Pick<Created, 'idempotencyKeyHash' | 'creationFingerprint'>,
+  creation: Creation,
 ): Promise<Stepped<'team'>> {
   const { scope, tx, at } = change
   const { scope: _, id, ...fields } = body.deployment

@@ -4,7 +4,7 @@ import type { Change } from '../change.ts'
 import { conflict, invalid } from '../errors.ts'
 import type { AgentDefinition } from '../model/definition.ts'
 import type { AgentDeployment, installAgent as schema } from '../model/deployment.ts'
-import type { Created } from '../model/fields.ts'
+import type { Creation } from '../model/fields.ts'
 import { findRecord, lockRecord } from '../store/records.ts'
 import { agents } from './agents.ts'
 import { checkManifest, registerDefinition, scopedId } from './definitions.ts'
@@ -12,7 +12,6 @@ import { actorOf, refuseAgent, refuseFinal } from './family.ts'
 import { checkMove } from './replace.ts'
 import { saveStep, withVersion } from './step.ts'
 
-type Creation = Pick<Created, 'idempotencyKeyHash' | 'creationFingerprint'>
 type Request = z.infer<typeof schema>
 
 export interface Installation {

@@ -4,7 +4,7 @@ import type { Change } from '../change.ts'
 import { conflict, expectRevision, invalid } from '../errors.ts'
 import type { Manifests } from '../model/definition.ts'
 import type { Amendment } from '../model/deployment.ts'
-import type { Created } from '../model/fields.ts'
+import type { Creation } from '../model/fields.ts'
 import { findDefinition, type Definition, type FamilyName } from '../store/definitions.ts'
 import { amendments } from '../store/deployments.ts'
 import { insertRecord, lockRecord } from '../store/records.ts'
@@ -31,7 +31,7 @@ export async function proposeAmendment<F extends FamilyName>(
   family: RegistryFamily<F>,
   deploymentId: string,
   request: ProposeRequest<F>,
-  creation: Pick<Created, 'idempotencyKeyHash' | 'creationFingerprint'>,
+  creation: Creation,
 ): Promise<Amendment<Manifests[F]>> {
   const { tx, scope, at, context } = change
   const { rationale, evidenceRefs, expectedDeploymentRevision } = request

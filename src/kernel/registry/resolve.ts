@@ -2,9 +2,7 @@ import type { Queryable } from '../../database/database.ts'
 import type { AgentDeployment } from '../model/deployment.ts'
 import type { Scope } from '../model/fields.ts'
 import type { Run } from '../model/run.ts'
-import { findDefinition } from '../store/definitions.ts'
-import { agentDeployments, type Deployed } from '../store/deployments.ts'
-import { findRecord } from '../store/records.ts'
+import { listDeployed, type Deployed } from '../store/deployments.ts'
 import { executorOf } from '../store/slots.ts'
 
 /** Whether runs are claimed for a deployment in this state. */
@@ -17,8 +15,7 @@ export const takesRuns = ({ rolloutStatus }: Pick<AgentDeployment, 'rolloutStatu
  */
 export async function resolveDeployment(db: Queryable, scope: Scope, run: Run): Promise<Deployed<'agent'> | undefined> {
   const id = executorOf(run)
-  const deployment = id === undefined ? undefined : await findRecord(db, agentDeployments, scope, id)
-  if (!deployment || !takesRuns(deployment)) return undefined
-  const definition = await findDefinition(db, 'agent', scope, deployment.definitionId, deployment.activeVersion)
-  return definition && { deployment, definition }
+  if (id === undefined) return undefined
+  const [deployed] = await listDeployed(db, 'agent', scope, { ids: [id] })
+  return deployed && takesRuns(deployed.deployment) ? deployed : undefined
 }

@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import { accountOf, allocate, withBudgetState } from '../budgets.ts'
 import type { Change } from '../change.ts'
 import { conflict, invalid } from '../errors.ts'
+import type { Creation } from '../model/fields.ts'
 import type { AgentRequest, createRequest as bodySchema } from '../model/request.ts'
 import type { Run } from '../model/run.ts'
 import { isTerminal, isWaiting, moveRun } from '../run-states.ts'
@@ -17,7 +18,8 @@ type Body = z.output<typeof bodySchema>
 
 /** What a client, a turn or an escalation rule asks for. */
 export type RequestFields = Omit<Body, 'scope' | 'actor' | 'idempotencyKey' | 'kind' | 'sourceRunId'> &
-  Pick<AgentRequest, 'kind' | 'idempotencyKeyHash' | 'creationFingerprint'>
+  Pick<AgentRequest, 'kind'> &
+  Creation
 
 /**
  * Asks another to do something for a run (T5, T12). Gives the request, and the source run in its next state, unsaved: one that

@@ -30,7 +30,7 @@ export async function checkDelegation(change: Change, asked: Asked, source: Run)
   const { tx, scope } = change
   const holder = holderOf(asked, source)
   const team = holder.type === 'team' ? await findTeam(tx, scope, holder.id) : undefined
-  const policy = team?.definition.delegation ?? asked.delegationPolicy
+  const policy = team ? limitsOf(team) : asked.delegationPolicy
   if (policy) {
     if (team && !policy.allowPeerDelegation && isPeer(team, asked))
       throw forbidden('the team allows no delegation to peers')
@@ -42,6 +42,12 @@ export async function checkDelegation(change: Change, asked: Asked, source: Run)
   if (asked.recipient.type === 'team') await expectActive(change, asked.recipient.id)
   return policy
 }
+
+/** A deployment may allow less at once than its definition. */
+const limitsOf = ({ definition: { delegation }, deployment: { restrictions } }: Team): Policy => ({
+  ...delegation,
+  maximumConcurrent: Math.min(delegation.maximumConcurrent, restrictions.maximumConcurrency ?? Infinity),
+})
 
 /** Both are members of the team. */
 const isPeer = (team: Team, { requester, recipient }: Asked): boolean =>

@@ -1,7 +1,7 @@
 import type { Attribution, Change } from '../change.ts'
 import type { KernelContext } from '../context.ts'
 import type { ActivityEvent } from '../model/event.ts'
-import type { Scope } from '../model/fields.ts'
+import type { Creation, Scope } from '../model/fields.ts'
 
 /** How the operations of the capability table are served. Contract: kernel-1.md 1. */
 
@@ -48,7 +48,7 @@ export interface Writing<B> {
   params: Readonly<Record<string, string>>
   body: B
   /** What a record that is made bears of its key. */
-  creation: { idempotencyKeyHash?: string; creationFingerprint?: string }
+  creation: Creation
   /** As sent, where the rule needs the key itself. */
   idempotencyKey?: string
 }

@@ -6,7 +6,7 @@ import { isTerminal, moveRun } from '../run-states.ts'
 import { endCascade, findLiveDescendants, listCascades, openCascade } from '../store/run-cascades.ts'
 import { lockRecord, readRecord } from '../store/records.ts'
 import { runs } from '../store/runs.ts'
-import { cancelOpenCalls, closeAbandonedTurn } from './own-work.ts'
+import { closeOwnWork } from './own-work.ts'
 import { saveMoved } from './save.ts'
 
 /** What ends before it is done. Contract: kernel-1.md 6.5, 14.5 */
@@ -30,12 +30,8 @@ export async function cancelRun(change: Change, run: Run, reason: string): Promi
 export async function endCanceled(change: Change, run: Run): Promise<Run> {
   const { now, at } = change
   const moved = moveRun(run, { to: 'canceled', now })
-  const undone = [...(await cancelOpenCalls(change, run)), ...(await closeAbandonedTurn(change, run))]
   return saveMoved(change, run, {
-    ...moved,
-    budgetReservations: Object.fromEntries(
-      Object.entries(run.budgetReservations).filter(([id]) => !undone.includes(id)),
-    ),
+    ...(await closeOwnWork(change, moved)),
     pendingInterventions: [],
     humanInterventions: run.humanInterventions.map((asked) =>
       asked.status === 'pending' ? { ...asked, status: 'canceled', resolvedAt: at } : asked,

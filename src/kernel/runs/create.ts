@@ -2,21 +2,21 @@ import { accountOf, accountOfObjective, allocate, withBudgetState } from '../bud
 import { aboutRun, type Change } from '../change.ts'
 import { conflict } from '../errors.ts'
 import type { BudgetPolicy } from '../model/budget.ts'
+import type { Creation } from '../model/fields.ts'
 import type { Run, RunFields } from '../model/run.ts'
 import { isTerminal } from '../run-states.ts'
 import { objectives } from '../store/objectives.ts'
 import { projects } from '../store/projects.ts'
 import { lockRecord, readRecord, saveRecord } from '../store/records.ts'
 import { insertRun, runs, saveRun } from '../store/runs.ts'
+import { executorOf, findFullQueue } from '../store/slots.ts'
 
 /** What a client says of a run, and what only the kernel may. */
 export type NewRun = Pick<RunFields, 'owner' | 'goal'> &
   Partial<RunFields> &
+  Creation &
   Partial<
-    Pick<
-      Run,
-      'id' | 'kind' | 'source' | 'availableAt' | 'checkpoint' | 'idempotencyKeyHash' | 'creationFingerprint'
-    > & {
+    Pick<Run, 'id' | 'kind' | 'source' | 'availableAt' | 'checkpoint'> & {
       /** The budget was set aside for it before, as that of a request is. */
       isAllocated: boolean
     }
@@ -25,7 +25,7 @@ export type NewRun = Pick<RunFields, 'owner' | 'goal'> &
 /**
  * Makes a run, with its budget from its parent and objective: T1.
  * @throws not_found for an absent parent, objective or project; conflict for a parent at its end, an objective that is not
- * active, or no room in a budget; invalid without the budget that one of them asks for. Contract: kernel-1.md 6.3
+ * active, a full queue of the agent, or no room in a budget; invalid without the budget that one of them asks for. Contract: kernel-1.md 6.3
  */
 export async function createRun(change: Change, { parentRunId, ...fields }: NewRun): Promise<Run> {
   const { tx, scope, now } = change
@@ -87,6 +87,7 @@ async function insert(change: Change, { isAllocated = false, ...fields }: NewRun
     budgetAllocations: {},
     lastAppliedTurn: 0,
   }
+  await expectRoomInQueue(change, run)
   const created = await insertRun(tx, withBudgetState(run))
   const { status, source, owner, projectId } = created
   change.report({
@@ -96,6 +97,13 @@ async function insert(change: Change, { isAllocated = false, ...fields }: NewRun
     payload: { status, source, owner, ...(projectId !== undefined && { projectId }) },
   })
   return created
+}
+
+/** @throws conflict when the deployment that executes the run has as many queued ones as its capacity says */
+async function expectRoomInQueue({ tx, scope, context }: Change, run: Run): Promise<void> {
+  const agent = context.agents ? executorOf(run) : undefined
+  const limit = agent === undefined ? undefined : await findFullQueue(tx, scope, agent)
+  if (limit !== undefined) throw conflict(`agent ${agent} has ${limit} queued runs and takes no more: try again later`)
 }
 
 /** @param isCovered what the parent gave is part of what the objective gave the parent */

@@ -8,27 +8,27 @@ import { approvals, saveApproval } from '../store/approvals.ts'
 import { markStopping } from '../store/call-leases.ts'
 import { calls, lockOpenCalls } from '../store/calls.ts'
 import { lockRecord, saveRecord } from '../store/records.ts'
-import { findUnfinishedTurn, turns } from '../store/turns.ts'
+import { findTurn, turns } from '../store/turns.ts'
+import { ONE_ACTION, settleCall, settleTurn } from './reservations.ts'
 
 /** What a run at its end leaves undone. Contract: kernel-1.md 6.5, 9, 10 */
 
 /**
  * Cancels what was proposed and nobody began: calls that are ready or wait for approval, with their approvals. Who makes a
- * call is told to give it up; its outcome is recorded all the same. Gives the ids of the canceled calls.
+ * call is told to give it up; its outcome is recorded all the same. Gives the calls as they are now.
  */
-export async function cancelOpenCalls(change: Change, run: Run): Promise<string[]> {
+export async function cancelOpenCalls(change: Change, run: Run): Promise<ActionCall[]> {
   const { tx, scope } = change
-  const canceled: string[] = []
+  const left: ActionCall[] = []
   for (const call of await lockOpenCalls(tx, scope, run.id)) {
     if (call.status === 'running') await markStopping(tx, scope, call.id)
-    if (call.status !== 'ready' && call.status !== 'waiting_for_approval') continue
-    await cancelCall(change, run, call)
-    canceled.push(call.id)
+    const isBegun = call.status !== 'ready' && call.status !== 'waiting_for_approval'
+    left.push(isBegun ? call : await cancelCall(change, run, call))
   }
-  return canceled
+  return left
 }
 
-async function cancelCall(change: Change, run: Run, call: ActionCall): Promise<void> {
+async function cancelCall(change: Change, run: Run, call: ActionCall): Promise<ActionCall> {
   const { tx, scope, now } = change
   if (call.approvalId !== undefined) {
     const approval = await lockRecord(tx, approvals, scope, call.approvalId)
@@ -36,19 +36,29 @@ async function cancelCall(change: Change, run: Run, call: ActionCall): Promise<v
   }
   const canceled = await saveRecord(tx, calls, moveCall(call, 'canceled', now), now)
   reportCall(change, run, canceled, 'canceled', { summary: `${call.action} canceled: the run is at its end` })
+  return canceled
 }
 
 /**
- * Closes a turn under way that nobody works on; who works on one closes it himself, and charges what it used.
- * Gives the ids of the closed turns: one at most.
+ * The run, unsaved, without what it had under way: what nobody began is canceled, what may have been done is charged. Who
+ * works on a turn closes it himself, and charges what it used.
  */
-export async function closeAbandonedTurn(change: Change, run: Run): Promise<string[]> {
+export async function closeOwnWork(change: Change, run: Run): Promise<Run> {
+  let closed = run
+  for (const call of await cancelOpenCalls(change, run)) {
+    if (call.status === 'running' || !Object.hasOwn(run.budgetReservations, call.id)) continue
+    closed = settleCall(change, closed, call, call.status === 'ambiguous' ? ONE_ACTION : {})
+  }
+  const isHeld = run.leaseExpiresAt !== undefined && Date.parse(run.leaseExpiresAt) > change.now
+  return isHeld ? closed : closeAbandonedTurn(change, closed)
+}
+
+/** The run charged with the turn that nobody works on any more, which is closed; as it is where there is none. */
+async function closeAbandonedTurn(change: Change, run: Run): Promise<Run> {
   const { tx, scope, at, now } = change
-  if (run.leaseExpiresAt !== undefined && Date.parse(run.leaseExpiresAt) > now) return []
-  const turn = await findUnfinishedTurn(tx, scope, run.id)
-  if (!turn) return []
-  const closed = { ...turn, status: 'canceled' as const, discardReason: 'the run was canceled', completedAt: at }
-  await saveRecord(tx, turns, closed, now)
+  const { turn } = (await findTurn(tx, scope, run.id, run.lastAppliedTurn + 1)) ?? {}
+  if (!turn) return run
+  await saveRecord(tx, turns, { ...turn, status: 'canceled', discardReason: 'run_canceled', completedAt: at }, now)
   change.report({
     ...aboutRun(run),
     turnId: turn.id,
@@ -56,5 +66,5 @@ export async function closeAbandonedTurn(change: Change, run: Run): Promise<stri
     summary: `Turn ${turn.sequence} canceled with its run`,
     payload: { turnId: turn.id, code: 'run_canceled' },
   })
-  return [turn.id]
+  return settleTurn(change, run, turn)
 }

@@ -1,7 +1,9 @@
 import { accountOf, budgetAlarm, reserve, settle, withBudgetState, type Shortage } from '../budgets.ts'
 import { aboutRun, type Change } from '../change.ts'
+import type { ActionCall } from '../model/action.ts'
 import type { Usage } from '../model/budget.ts'
 import type { Run } from '../model/run.ts'
+import type { Turn, TurnUsage } from '../model/turn.ts'
 import { pauseRun } from '../run-states.ts'
 
 /** What turns and calls take of the budget of a run. Runs are given back unsaved. Contract: kernel-1.md 5 */
@@ -32,7 +34,7 @@ export function reserveBudget(change: Change, run: Run, purpose: Purpose, usage:
 }
 
 /** The run with what was really used, in place of what was set aside. Tells when its budget comes to an end. */
-export function settleBudget(change: Change, run: Run, purpose: Purpose, used: Usage): Run {
+function settleBudget(change: Change, run: Run, purpose: Purpose, used: Usage): Run {
   const { id, summary } = purpose
   const about = aboutPurpose(run, purpose)
   const { usage, reservations } = settle(accountOf(run), id, used)
@@ -60,6 +62,27 @@ export function settleBudget(change: Change, run: Run, purpose: Purpose, used: U
   }
   return settled
 }
+
+/** What an action costs of a budget. */
+export const ONE_ACTION = { actions: 1 }
+
+/** The run with what a call used, in place of what was set aside for it. */
+export const settleCall = (change: Change, run: Run, { id, turnId }: ActionCall, used: Usage): Run =>
+  settleBudget(change, run, { id, ...(turnId !== undefined && { turnId }), summary: 'An action settled' }, used)
+
+/** The run with what a turn used, in place of what was set aside for it; the next turn is another one. */
+export const settleTurn = (change: Change, run: Run, { id, sequence, usage }: Turn): Run => ({
+  ...settleBudget(change, run, { id, turnId: id, summary: 'A turn settled' }, chargeOf(usage)),
+  lastAppliedTurn: sequence,
+})
+
+const chargeOf = ({ inputTokens = 0, outputTokens = 0, costMicros = 0, durationMs = 0 }: TurnUsage): Usage => ({
+  turns: 1,
+  inputTokens,
+  outputTokens,
+  ...(costMicros > 0 && { costMicros }),
+  durationMs,
+})
 
 /** Pauses a run that cannot afford what comes next. */
 export function pauseForBudget(

@@ -1,7 +1,6 @@
 import type { Change } from '../change.ts'
 import type { Run } from '../model/run.ts'
 import { isTerminal } from '../run-states.ts'
-import { releaseLease } from '../store/run-leases.ts'
 import { saveRun } from '../store/runs.ts'
 import { settleAllocations } from './allocations.ts'
 
@@ -11,9 +10,9 @@ import { settleAllocations } from './allocations.ts'
  * @throws conflict when another write came between
  */
 export async function saveMoved(change: Change, before: Run, next: Run): Promise<Run> {
-  const { tx, scope, now } = change
-  if (before.status === 'running' && next.status !== 'running') await releaseLease(tx, scope, before.id)
+  const { tx, now } = change
   const saved = await saveRun(tx, next, now)
+  if (before.status === 'running' && next.status !== 'running') change.givesBack(saved)
   if (isTerminal(before.status)) await settleAllocations(change, saved)
   else if (isTerminal(saved.status)) change.ended(saved)
   return saved

@@ -4,7 +4,9 @@ import type { Run } from '../model/run.ts'
 export function shownRun({
   pendingResults: _p,
   actionFailures: _f,
+  escalation: _e,
+  faults: _s,
   ...shown
-}: Run): Omit<Run, 'pendingResults' | 'actionFailures'> {
+}: Run): Omit<Run, 'pendingResults' | 'actionFailures' | 'escalation' | 'faults'> {
   return shown
 }

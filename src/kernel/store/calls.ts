@@ -4,7 +4,7 @@ import type { ActionCall, CallStatus } from '../model/action.ts'
 import type { Scope } from '../model/fields.ts'
 import { listRecords, selectFrom, toRecord, type Family, type PageRequest, type RecordPage } from './records.ts'
 import { scopeKey } from './scope-key.ts'
-import { Conditions, forUpdate, ms, skipLocked } from './sql.ts'
+import { amongFew, Conditions, forUpdate, ms, skipLocked } from './sql.ts'
 
 export const calls: Family<ActionCall> = {
   table: 'kernel_calls',
@@ -67,7 +67,7 @@ async function findWhere(db: Queryable, where: string, params: readonly string[]
 export async function findReadyCall(tx: Queryable, scope: Scope, now: number): Promise<ActionCall | undefined> {
   const row = await tx.get<CallRow>(
     `${selectFrom(calls)} WHERE t.scope = $1 AND t.status = 'ready' AND t.available_at <= $2
-        AND NOT EXISTS (SELECT 1 FROM kernel_runs r WHERE r.scope = t.scope AND r.id = t.run_id AND r.status = 'paused')
+        AND (SELECT r.status FROM kernel_runs r WHERE r.scope = t.scope AND r.id = t.run_id) <> 'paused'
       ORDER BY t.available_at, t.id LIMIT 1${skipLocked(tx, 'OF t')}`,
     [scopeKey(scope), now],
   )
@@ -77,9 +77,11 @@ export async function findReadyCall(tx: Queryable, scope: Scope, now: number): P
 /** Running calls whose lease ran out, locked. kernel_call_leases_to_end. */
 export async function findLapsedCalls(tx: Queryable, scope: Scope, now: number, limit: number): Promise<ActionCall[]> {
   const rows = await tx.all<CallRow>(
-    `${selectFrom(calls)} WHERE t.scope = $1 AND t.status = 'running' AND t.id IN (
-       SELECT call_id FROM kernel_call_leases WHERE scope = $1 AND owner IS NOT NULL AND expires_at <= $2)
-      ORDER BY t.id LIMIT $3${skipLocked(tx, 'OF t')}`,
+    `${selectFrom(calls)} WHERE t.scope = $1 AND t.status = 'running' AND ${amongFew(
+      tx,
+      't.id',
+      'SELECT call_id FROM kernel_call_leases WHERE scope = $1 AND owner IS NOT NULL AND expires_at <= $2',
+    )} ORDER BY t.id LIMIT $3${skipLocked(tx, 'OF t')}`,
     [scopeKey(scope), now, limit],
   )
   return rows.map((row) => toRecord(calls, row))

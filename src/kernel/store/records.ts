@@ -144,7 +144,7 @@ export interface RecordPage<T> {
   next?: Key
 }
 
-/** One page; walking by `after` neither drops nor repeats rows whose key stays. */
+/** One page, which is shorter where its records are very long; walking by `after` neither drops nor repeats rows whose key stays. */
 export async function listRecords<T extends Recorded>(
   db: Queryable,
   family: Family<T>,
@@ -163,10 +163,21 @@ export async function listRecords<T extends Recorded>(
       LIMIT ${Math.trunc(limit) + 1} OFFSET ${Math.trunc(offset)}`,
     where.params,
   )
-  const items = rows.slice(0, limit).map((row) => toRecord(family, row))
-  const last = rows[limit - 1]
-  if (rows.length <= limit || !last) return { items }
+  const shown = rows.slice(0, Math.min(limit, fitting(rows)))
+  const items = shown.map((row) => toRecord(family, row))
+  const last = shown.at(-1)
+  if (rows.length === shown.length || !last) return { items }
   return { items, next: order.columns.map((column) => keyPart(last[column])) }
+}
+
+/** A record may hold 8 MiB: more than fits into one text would be in 100 of them. */
+const PAGE_MAX = 64 * 1024 * 1024
+
+/** How many of the rows one page takes: at least one. */
+function fitting(rows: readonly BodyRow[]): number {
+  let length = 0
+  const tooMany = rows.findIndex(({ body }, i) => (length += body.length) > PAGE_MAX && i > 0)
+  return tooMany === -1 ? rows.length : tooMany
 }
 
 const keyPart = (value: unknown): string | number => (typeof value === 'number' ? value : String(value))

@@ -63,13 +63,14 @@ export async function findUndecided(
   scope: Scope,
   { after, limit }: { after?: Pick<AgentRequest, 'createdAt' | 'id'>; limit: number },
 ): Promise<AgentRequest[]> {
+  const undecided = (conditions: string): string => `SELECT * FROM (${selectFrom(requests, ['created_at', 'id'])}
+      WHERE t.scope = $1 AND ${conditions} AND (t.created_at, t.id) > ($2, $3)
+        AND (SELECT 1 FROM kernel_request_runs d
+              WHERE d.scope = t.scope AND d.request_id = t.id AND d.revision = t.revision) IS NULL
+      ORDER BY t.created_at, t.id LIMIT $4) found`
   const rows = await db.all<{ body: string }>(
-    `${selectFrom(requests)}
-      WHERE t.scope = $1 AND t.status IN ('pending', 'completion_review') AND (t.created_at, t.id) > ($2, $3)
-        AND (t.status = 'completion_review' OR t.recipient LIKE 'agent/%' OR t.recipient LIKE 'team/%')
-        AND NOT EXISTS (SELECT 1 FROM kernel_request_runs d
-                         WHERE d.scope = t.scope AND d.request_id = t.id AND d.revision = t.revision)
-      ORDER BY t.created_at, t.id LIMIT $4`,
+    `${undecided(`t.status = 'pending' AND (t.recipient LIKE 'agent/%' OR t.recipient LIKE 'team/%')`)}
+      UNION ALL ${undecided(`t.status = 'completion_review'`)} ORDER BY created_at, id LIMIT $4`,
     [scopeKey(scope), after ? Date.parse(after.createdAt) : 0, after?.id ?? '', limit],
   )
   return rows.map((row) => toRecord(requests, { ...row }))

@@ -36,7 +36,8 @@ const DUE = [
   `t.status = 'queued' AND t.due = 1`,
   `t.status = 'queued' AND t.due = 0 AND t.available_at <= $7`,
   `t.status = 'running' AND t.id IN (
-     SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND owner IS NOT NULL AND (held = 0 OR expires_at <= $7))`,
+     SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND owner IS NOT NULL AND held = 0
+     UNION ALL SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND held = 1 AND expires_at <= $7)`,
 ]
 
 /**

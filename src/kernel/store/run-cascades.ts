@@ -8,7 +8,7 @@ const MAX_DEPTH = 256
 
 /**
  * Ids of descendants that are not at their end, the deepest first; of a run that completed, not what it handed off.
- * A circle ends at the greatest depth. kernel_runs_by_parent.
+ * A circle ends at the greatest depth. kernel_runs_by_parent: SQLite keeps to the order of a CROSS JOIN, and so to the tree.
  */
 export async function findLiveDescendants(
   db: Queryable,
@@ -17,14 +17,13 @@ export async function findLiveDescendants(
   limit: number,
 ): Promise<string[]> {
   const rows = await db.all<{ id: string }>(
-    `WITH RECURSIVE tree (id, depth) AS (
-       SELECT id, 1 FROM kernel_runs WHERE scope = $1 AND parent_id = $2 AND (source <> 'handoff' OR $3 = 0)
+    `WITH RECURSIVE tree (id, depth, status) AS (
+       SELECT id, 1, status FROM kernel_runs WHERE scope = $1 AND parent_id = $2 AND (source <> 'handoff' OR $3 = 0)
        UNION
-       SELECT r.id, tree.depth + 1 FROM tree JOIN kernel_runs r ON r.scope = $1 AND r.parent_id = tree.id
-        WHERE tree.depth < ${MAX_DEPTH})
-     SELECT t.id FROM tree JOIN kernel_runs t ON t.scope = $1 AND t.id = tree.id
-      WHERE t.status NOT IN ('completed', 'failed', 'canceled') AND t.id <> $2
-      GROUP BY t.id ORDER BY MAX(tree.depth) DESC, t.id LIMIT $4`,
+       SELECT r.id, tree.depth + 1, r.status FROM tree CROSS JOIN kernel_runs r
+        WHERE r.scope = $1 AND r.parent_id = tree.id AND tree.depth < ${MAX_DEPTH})
+     SELECT id FROM tree WHERE status NOT IN ('completed', 'failed', 'canceled') AND id <> $2
+      GROUP BY id ORDER BY MAX(depth) DESC, id LIMIT $4`,
     [scopeKey(scope), id, Number(status === 'completed'), limit],
   )
   return rows.map((row) => row.id)

@@ -5,7 +5,7 @@ import { selectFrom, toRecord } from './records.ts'
 import { runs } from './runs.ts'
 import { scopeKey } from './scope-key.ts'
 import type { WorkerLimits } from './slots.ts'
-import { skipLocked } from './sql.ts'
+import { amongFew, skipLocked } from './sql.ts'
 
 /** Who asks for a run. */
 export interface Claimant {
@@ -28,9 +28,12 @@ const DUE_AT_ONCE = 1000
 /** Marks queued runs whose time has come, so that a claim reads no others. kernel_runs_not_due. */
 export const markDue = (tx: Queryable, scope: Scope, now: number): Promise<number> =>
   tx.run(
-    `UPDATE kernel_runs SET due = 1 WHERE scope = $1 AND id IN (
-       SELECT id FROM kernel_runs WHERE scope = $1 AND status = 'queued' AND due = 0 AND available_at <= $2
-        ORDER BY available_at LIMIT ${DUE_AT_ONCE}${skipLocked(tx)})`,
+    `UPDATE kernel_runs SET due = 1 WHERE scope = $1 AND ${amongFew(
+      tx,
+      'id',
+      `SELECT id FROM kernel_runs WHERE scope = $1 AND status = 'queued' AND due = 0 AND available_at <= $2
+        ORDER BY available_at LIMIT ${DUE_AT_ONCE}${skipLocked(tx)}`,
+    )}`,
     [scopeKey(scope), now],
   )
 
@@ -55,6 +58,8 @@ const FREE = freeWith('COALESCE(s.active, 0)')
 export const KEY = ['rank', 'deadline', 'queue_entered_at', 'id'] as const
 const ORDER = `ORDER BY ${KEY.map((column) => `t.${column}`).join(', ')} LIMIT 1`
 
+const LEFT = 'SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND owner IS NOT NULL AND held = 0'
+
 type CandidateRow = Row & { body: string }
 
 /**
@@ -77,8 +82,8 @@ export async function findClaimable(tx: Queryable, scope: Scope, claimant: Claim
   const abandoned =
     left &&
     (await tx.get<CandidateRow>(
-      `${select} WHERE t.scope = $1 AND t.kind IN ${inList(tx, '$7')} AND t.status = 'running' AND ${FREE} AND t.id IN (
-       SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND owner IS NOT NULL AND held = 0)
+      `${select} WHERE t.scope = $1 AND t.kind IN ${inList(tx, '$7')} AND t.status = 'running' AND ${FREE}
+       AND ${amongFew(tx, 't.id', LEFT)}
      ${ORDER}${skipLocked(tx, 'OF t')}`,
       [scopeKey(scope), ...bounds, JSON.stringify(claimant.kinds)],
     ))

@@ -3,7 +3,7 @@ import { returned } from '../../database/rows.ts'
 import type { Scope } from '../model/fields.ts'
 import { scopeKey } from './scope-key.ts'
 import { freeSlots } from './slots.ts'
-import { skipLocked } from './sql.ts'
+import { amongFew, skipLocked } from './sql.ts'
 
 /** A worker's right to a run: void once another got a greater token. */
 export interface Lease {
@@ -96,9 +96,12 @@ const LAPSES_AT_ONCE = 100
 export async function lapseLeases(tx: Queryable, scope: Scope, now: number): Promise<number> {
   const key = scopeKey(scope)
   const lapsed = await tx.all<{ run_id: string }>(
-    `UPDATE kernel_run_leases SET held = 0 WHERE scope = $1 AND run_id IN (
-       SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND held = 1 AND expires_at <= $2
-        ORDER BY expires_at LIMIT ${LAPSES_AT_ONCE}${skipLocked(tx)}) RETURNING run_id`,
+    `UPDATE kernel_run_leases SET held = 0 WHERE scope = $1 AND ${amongFew(
+      tx,
+      'run_id',
+      `SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND held = 1 AND expires_at <= $2
+        ORDER BY expires_at LIMIT ${LAPSES_AT_ONCE}${skipLocked(tx)}`,
+    )} RETURNING run_id`,
     [key, now],
   )
   for (const { run_id: runId } of lapsed) await freeSlots(tx, key, runId)

@@ -3,6 +3,11 @@ import type { Scope } from '../model/fields.ts'
 import type { WakeType } from '../model/run.ts'
 import { scopeKey, scopeOf } from './scope-key.ts'
 
+/** For each reference of its own, so that no run is read that waits for another. */
+const waitingFor = (reference: string): string =>
+  `SELECT id FROM kernel_runs WHERE scope = $1 AND wake_type = $2 AND wake_reference = ${reference} AND id > $4
+    ORDER BY id LIMIT $5`
+
 /** Ids of runs that wait for this and have an id above `after`, in order. kernel_runs_by_wake. */
 export async function findWaiting(
   db: Queryable,
@@ -10,8 +15,7 @@ export async function findWaiting(
   { type, reference, after = '', limit }: { type: WakeType; reference?: string; after?: string; limit: number },
 ): Promise<string[]> {
   const rows = await db.all<{ id: string }>(
-    `SELECT id FROM kernel_runs WHERE scope = $1 AND wake_type = $2 AND wake_reference IN ('', $3) AND id > $4
-      ORDER BY id LIMIT $5`,
+    `SELECT id FROM (${waitingFor("''")}) anything UNION SELECT id FROM (${waitingFor('$3')}) this ORDER BY id LIMIT $5`,
     [scopeKey(scope), type, reference ?? '', after, limit],
   )
   return rows.map(({ id }) => id)

@@ -2,6 +2,7 @@ import { toTimestamp } from '../../base/clock.ts'
 import { inList, type Queryable } from '../../database/database.ts'
 import type { Owner, Scope } from '../model/fields.ts'
 import type { Run, RunKind, RunSource, RunStatus } from '../model/run.ts'
+import { isTerminal } from '../run-states.ts'
 import { insertRecord, listRecords, saveRecord, type Family, type PageRequest, type RecordPage } from './records.ts'
 import { scopeKey } from './scope-key.ts'
 import { Conditions, ms, msOrNull } from './sql.ts'
@@ -13,6 +14,10 @@ const MINUTE_MS = 60_000
 
 /** Lower comes first: one point of priority is worth one minute of waiting. Contract: kernel-1.md 14.1. */
 const rankOf = (run: Run): number => Math.floor(ms(run.queueEnteredAt) / MINUTE_MS) - run.priority
+
+/** Of a run that someone works on, the next turn sees to it. */
+const escalatesAt = ({ status, escalation }: Run): number | null =>
+  status === 'running' || isTerminal(status) || escalation?.requestId !== undefined ? null : msOrNull(escalation?.dueAt)
 
 export const runs: Family<Run> = {
   table: 'kernel_runs',
@@ -40,6 +45,7 @@ export const runs: Family<Run> = {
       wake_type: wake?.type ?? null,
       wake_reference: wake ? (wake.reference ?? '') : null,
       wake_at: msOrNull(wake?.wakeAt),
+      escalate_at: escalatesAt(run),
       sought: `${run.goal}\n${run.status}`.toLowerCase(),
     }
   },
@@ -73,15 +79,13 @@ export const runs: Family<Run> = {
 /** With what it takes up while it is worked on. */
 export async function insertRun(tx: Queryable, run: Run): Promise<Run> {
   await insertRecord(tx, runs, run)
-  for (const { kind, name, amount } of slotsOf(run)) {
-    await tx.run('INSERT INTO kernel_run_slots (scope, run_id, kind, name, amount) VALUES ($1, $2, $3, $4, $5)', [
-      scopeKey(run.scope),
-      run.id,
-      kind,
-      name,
-      amount,
-    ])
-  }
+  const needs = slotsOf(run)
+  const values = needs.map((_, i) => `($1, $2, $${3 * i + 3}, $${3 * i + 4}, $${3 * i + 5})`)
+  await tx.run(`INSERT INTO kernel_run_slots (scope, run_id, kind, name, amount) VALUES ${values.join(', ')}`, [
+    scopeKey(run.scope),
+    run.id,
+    ...needs.flatMap(({ kind, name, amount }) => [kind, name, amount]),
+  ])
   return run
 }
 

@@ -2,6 +2,7 @@ import { inList, type Queryable } from '../../database/database.ts'
 import type { Scope } from '../model/fields.ts'
 import type { Run } from '../model/run.ts'
 import { scopeKey } from './scope-key.ts'
+import { forUpdate } from './sql.ts'
 
 export const SLOT_KINDS = ['agent', 'owner', 'objective', 'concurrency_key', 'resource'] as const
 export type SlotKind = (typeof SLOT_KINDS)[number]
@@ -41,17 +42,44 @@ export function slotsOf(run: Run): Need[] {
   ]
 }
 
-/** Sets what a slot can hold (null for no bound) and whether it takes more runs at all; what is active stays. */
+/** What a slot can hold, null for no bound; an agent's, how many queued runs it takes; and whether it takes more at all. */
+export interface Slot {
+  kind: SlotKind
+  name: string
+  capacity: number | null
+  maxQueued?: number
+  closed: boolean
+}
+
+/** What is active stays. */
 export async function setSlot(
   tx: Queryable,
   scope: Scope,
-  { kind, name, capacity, closed }: { kind: SlotKind; name: string; capacity: number | null; closed: boolean },
+  { kind, name, capacity, maxQueued, closed }: Slot,
 ): Promise<void> {
   await tx.run(
-    `INSERT INTO kernel_slots (scope, kind, name, active, capacity, closed) VALUES ($1, $2, $3, 0, $4, $5)
-     ON CONFLICT (scope, kind, name) DO UPDATE SET capacity = excluded.capacity, closed = excluded.closed`,
-    [scopeKey(scope), kind, name, capacity, Number(closed)],
+    `INSERT INTO kernel_slots (scope, kind, name, active, capacity, max_queued, closed) VALUES ($1, $2, $3, 0, $4, $5, $6)
+     ON CONFLICT (scope, kind, name) DO UPDATE
+       SET capacity = excluded.capacity, max_queued = excluded.max_queued, closed = excluded.closed`,
+    [scopeKey(scope), kind, name, capacity, maxQueued ?? null, Number(closed)],
   )
+}
+
+/**
+ * How many queued runs an agent takes, where it has that many; undefined while one more fits. Of those that add one to a
+ * bounded queue at once, each waits for the one before. The key of kernel_slots, kernel_runs_by_status.
+ */
+export async function findFullQueue(tx: Queryable, scope: Scope, agent: string): Promise<number | undefined> {
+  const slot = `SELECT max_queued FROM kernel_slots WHERE scope = $1 AND kind = 'agent' AND name = $2 AND max_queued > 0`
+  const params = [scopeKey(scope), agent]
+  if (!(await tx.get(slot, params))) return undefined
+  const { max_queued: limit = 0 } = (await tx.get<{ max_queued: number }>(slot + forUpdate(tx), params)) ?? {}
+  const queued = await tx.get<{ count: number }>(
+    `SELECT count(*) AS count FROM (SELECT 1 FROM kernel_runs WHERE scope = $1 AND status = 'queued'
+        AND (agent_id = $2 OR (agent_id IS NULL AND owner_type = 'agent' AND owner_id = $2)) LIMIT $3) queue`,
+    [...params, limit],
+  )
+  return limit > 0 && queued?.count === limit ? limit : undefined
 }
 
 /** Takes all that a run needs, or gives false: what it took then is undone with the transaction. The keys of both tables. */
@@ -70,11 +98,13 @@ export async function takeSlots(tx: Queryable, run: Run, limits: WorkerLimits): 
   return taken === slotsOf(run).length
 }
 
-/** The key of kernel_run_slots, in whose order the slots are locked, as everywhere. */
+/** Frees what a run took up. Slots are locked in the order of their key, as everywhere. The keys of both tables. */
 export const freeSlots = (tx: Queryable, scope: string, runId: string): Promise<number> =>
   tx.run(
     `UPDATE kernel_slots SET active = kernel_slots.active - n.amount
-       FROM (SELECT kind, name, amount FROM kernel_run_slots WHERE scope = $1 AND run_id = $2 ORDER BY kind, name) n
+       FROM (SELECT s.kind, s.name, r.amount
+               FROM kernel_run_slots r JOIN kernel_slots s ON s.scope = r.scope AND s.kind = r.kind AND s.name = r.name
+              WHERE r.scope = $1 AND r.run_id = $2 ORDER BY s.kind, s.name${forUpdate(tx, 'OF s')}) n
       WHERE kernel_slots.scope = $1 AND kernel_slots.kind = n.kind AND kernel_slots.name = n.name`,
     [scope, runId],
   )

@@ -27,6 +27,13 @@ export class Conditions {
   }
 }
 
+/**
+ * `column` is among what a statement selects that finds few rows: they are looked up one by one. PostgreSQL would read the
+ * table whole where it expects more of them.
+ */
+export const amongFew = (db: Queryable, column: string, select: string): string =>
+  db.dialect === 'sqlite' ? `${column} IN (${select})` : `${column} = ANY (ARRAY(${select}))`
+
 /** Takes the lock of the rows that a transaction will change; SQLite has one writer anyway. */
 export const forUpdate = (db: Queryable, of = ''): string => (db.dialect === 'sqlite' ? '' : ` FOR UPDATE ${of}`)
 

@@ -3,12 +3,20 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { systemClock, type Clock } from '../../base/clock.ts'
 import { packageRoot } from '../../base/package-root.ts'
+import { backupFile } from '../../database/backup.ts'
 import type { Database } from '../../database/database.ts'
-import { migrate, readMigrationStates, revertMigrations } from '../../database/migrate.ts'
+import { migrate, readMigrationStates, revertMigrations, type MigrateOptions } from '../../database/migrate.ts'
 import { openPostgres } from '../../database/postgres.ts'
 import { returned } from '../../database/rows.ts'
 import { openSqlite } from '../../database/sqlite.ts'
 import { openMemory } from './memory.ts'
+import {
+  checkStoreOptions,
+  postgresOptions,
+  sqliteOptions,
+  type PostgresStoreOptions,
+  type SqliteStoreOptions,
+} from './store-options.ts'
 
 const SERVICE = 'kernel'
 const TABLE = 'schema_migrations'
@@ -30,34 +38,69 @@ export interface KernelStore {
   close(): Promise<void>
 }
 
-/**
- * Opens (and creates) a store in one file, which nobody else may read.
- * @throws MigrationError when the schema is newer than this program, or differs from it
- */
-export function newSqliteStore(path: string, clock = systemClock): Promise<KernelStore> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  closeSync(openSync(path, 'a', 0o600))
-  return openStore(openSqlite({ path, synchronous: 'full' }), 'sqlite', clock)
+/** A store in one file. */
+export interface SqliteStore extends KernelStore {
+  /**
+   * Copies the file as it is at this moment, while servers work on it.
+   * @throws BackupError when there is something at `target`
+   */
+  backup(target: string): Promise<void>
 }
 
-/** Of PostgreSQL: lower-case, as it is written into statements. */
-const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
+/**
+ * Opens (and creates) a store in one file, which nobody else may read.
+ * @throws TypeError for an option that does not fit; MigrationError when the schema is newer than this program, or differs
+ * from it
+ */
+export async function newSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<SqliteStore> {
+  const { busyTimeoutMs, clock } = checkStoreOptions(sqliteOptions, options)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  closeSync(openSync(path, 'a', 0o600))
+  const store = await openStore(openSqlite({ path, synchronous: 'full', busyTimeoutMs }), 'sqlite', clock)
+  return { ...store, backup: (target) => backupFile(path, target) }
+}
 
 /**
  * Opens a store in a schema of a PostgreSQL database, and creates the schema.
- * @throws MigrationError as `newSqliteStore`
+ * @throws as `newSqliteStore`; MigrationError too when another process does not end its migration in time
  */
-export async function newPostgresStore(
-  dsn: string,
-  { schema = 'kernel', clock = systemClock }: { schema?: string; clock?: Clock } = {},
-): Promise<KernelStore> {
-  if (!SCHEMA.test(schema)) throw new TypeError(`schema ${schema} must be a lower-case identifier`)
-  const url = new URL(dsn)
-  const options = url.searchParams.get('options')
-  url.searchParams.set('options', [options, `-c search_path=${schema}`].filter(Boolean).join(' '))
-  const database = openPostgres({ url: url.href })
+export async function newPostgresStore(dsn: string, options: PostgresStoreOptions = {}): Promise<KernelStore> {
+  const { schema, pool, migrationLock, migrationObserver, clock } = checkStoreOptions(postgresOptions, options)
+  const database = openPostgres({ url: within(dsn, schema), pool, sharesFlush: true })
   await closingOnFailure(database, () => createSchema(database, schema))
-  return openStore(database, 'postgres', clock)
+  const observer = migrationObserver && { observer: migrationObserver }
+  return openStore(database, 'postgres', clock, { lock: migrationLock, ...observer })
+}
+
+/** The DSN whose connections see a schema first. */
+function within(dsn: string, schema: string): string {
+  const url = new URL(dsn)
+  const parameters = url.searchParams.get('options')
+  url.searchParams.set('options', [parameters, `-c search_path=${schema}`].filter(Boolean).join(' '))
+  return url.href
+}
+
+/**
+ * The version of the schema of a store, 0 before its first start; nothing is made or changed.
+ * @throws MigrationError when it is newer than this program, or differs from it
+ */
+export async function readSchemaVersion(
+  place: { driver: 'sqlite'; path: string } | { driver: 'postgres'; dsn: string; schema: string },
+): Promise<number> {
+  const database =
+    place.driver === 'sqlite'
+      ? openSqlite({ path: place.path, synchronous: 'full', readonly: true })
+      : openPostgres({ url: within(place.dsn, place.schema), alone: true })
+  try {
+    return await schemaVersion(database)
+  } finally {
+    await database.close()
+  }
+}
+
+async function schemaVersion(database: Database): Promise<number> {
+  const states = await readMigrationStates(database, SERVICE, FOLDER, TABLE)
+  return states.findLast(({ appliedAt }) => appliedAt !== undefined)?.version ?? 0
 }
 
 /** A store that is gone with the process: for tests. */
@@ -67,9 +110,10 @@ async function openStore(
   database: Database,
   driver: 'sqlite' | 'postgres' | 'memory',
   clock: Clock,
+  options?: MigrateOptions,
 ): Promise<KernelStore> {
   const cursorSecret = await closingOnFailure(database, async () => {
-    await migrate(database, SERVICE, FOLDER, clock.now())
+    await migrate(database, SERVICE, FOLDER, clock.now(), options)
     return readSecret(database)
   })
   let skew = await measureSkew(database)
@@ -80,10 +124,7 @@ async function openStore(
     synchronize: async () => {
       skew = await measureSkew(database)
     },
-    stats: async () => {
-      const states = await readMigrationStates(database, SERVICE, FOLDER, TABLE)
-      return { driver, schemaVersion: states.findLast(({ appliedAt }) => appliedAt !== undefined)?.version ?? 0 }
-    },
+    stats: async () => ({ driver, schemaVersion: await schemaVersion(database) }),
     rollbackTo: (version) => revertMigrations(database, SERVICE, FOLDER, TABLE, version),
     close: () => database.close(),
   }

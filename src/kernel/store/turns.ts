@@ -76,15 +76,6 @@ export async function findTurn(
   return row && { turn: JSON.parse(row.body), ...(row.outcome !== null && { outcome: JSON.parse(row.outcome) }) }
 }
 
-/** The turn under way of a run. kernel_turns_unfinished. */
-export async function findUnfinishedTurn(db: Queryable, scope: Scope, runId: string): Promise<Turn | undefined> {
-  const row = await db.get<{ body: string }>(
-    `SELECT body FROM kernel_turns WHERE scope = $1 AND run_id = $2 AND status = 'running'`,
-    [scopeKey(scope), runId],
-  )
-  return row && JSON.parse(row.body)
-}
-
 /** Unfinished turns of canceled runs, with them. kernel_turns_unfinished, the key of kernel_runs. */
 export async function findOrphans(db: Queryable, limit: number): Promise<{ turn: Turn; run: Run }[]> {
   const rows = await db.all<{ turn: string; run: string }>(
