@@ -1,3 +1,4 @@
+import { relative } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
@@ -7,13 +8,13 @@ import { maskPassword } from '../config/dsn.ts'
 import { ConfigError } from '../config/errors.ts'
 import type { Config } from '../config/load.ts'
 import { createDefaultAuthorizer } from '../kernel/actions/authorizer.ts'
-import { createSkillCatalog, readSkillFiles } from '../kernel/actions/catalog.ts'
+import { readSkillFiles, type SkillFiles } from '../kernel/actions/catalog.ts'
 import { createCredentialResolver } from '../kernel/actions/credentials.ts'
 import { assemble } from '../kernel/assemble.ts'
 import { createModelHost } from '../kernel/engine/model-host.ts'
+import type { HealthCheck } from '../kernel/health.ts'
 import type { Scope } from '../kernel/model/fields.ts'
 import { defaultPolicy } from '../kernel/policy.ts'
-import type { SkillCatalog } from '../kernel/ports.ts'
 import { mountKernel, type EdgeOptions } from '../kernel/routes/edge.ts'
 import type { Kernel } from '../kernel/service.ts'
 import { newPostgresStore, newSqliteStore, type KernelStore } from '../kernel/store/store.ts'
@@ -44,7 +45,10 @@ export async function createKernel(config: Config, { clock, log, environment }: 
   if (settings.standaloneOperator) requireLoopback(config)
   const ownLog = log.child({ service: 'kernel' }, { level: settings.logLevel })
   const credentials = readKernelContext(settings.contextFile)
-  const skillCatalog = await readSkills(settings.registry.skillsDir, ownLog)
+  const { skillsDir } = settings.registry
+  const skills = await readSkillFiles(skillsDir)
+  // What can be used is: the rest is in the log and in the health.
+  for (const { file, error } of skills.failures) ownLog.warn({ file, reason: error }, 'a skill cannot be used')
   const { model, workers } = settings
   const scopes = distinct([...workers.scopes, ...credentials.map(({ scope }) => scope)])
   const credentialResolver = createCredentialResolver(credentials, (name) => environment[name])
@@ -53,7 +57,7 @@ export async function createKernel(config: Config, { clock, log, environment }: 
     {
       store,
       clock,
-      skillCatalog,
+      skillCatalog: skills.catalog,
       workerConcurrencyLimit: workers.limit,
       ...(workers.scopes.length > 0 && {
         agentRunWorkers: { scopes, concurrency: workers.runConcurrency },
@@ -67,6 +71,7 @@ export async function createKernel(config: Config, { clock, log, environment }: 
       }),
     },
     ownLog,
+    { registry: async () => skillHealth(skillsDir, skills) },
   )
   return {
     kernel,
@@ -77,11 +82,14 @@ export async function createKernel(config: Config, { clock, log, environment }: 
   }
 }
 
-/** What can be used of the directory; the rest is in the log. */
-async function readSkills(directory: string, log: Logger): Promise<SkillCatalog> {
-  const { definitions, failures } = await readSkillFiles(directory)
-  for (const { file, error } of failures) log.warn({ file, reason: error }, 'a skill cannot be used')
-  return createSkillCatalog(definitions)
+const NAMED = 10
+
+/** Contract: kernel-1.md 2 */
+function skillHealth(directory: string, { failures }: SkillFiles): HealthCheck {
+  if (failures.length === 0) return { status: 'ok' }
+  const names = failures.slice(0, NAMED).map(({ file }) => relative(directory, file))
+  const more = failures.length > NAMED ? ` and ${failures.length - NAMED} more` : ''
+  return { status: 'degraded', detail: `skills that cannot be used: ${names.join(', ')}${more}` }
 }
 
 const distinct = (scopes: readonly Scope[]): Scope[] => [
@@ -99,7 +107,7 @@ async function openStore({ kernel: { storage } }: Config, clock: Clock): Promise
   const [key, place] = storage.driver === 'sqlite' ? ['path', storage.path] : ['dsn', maskPassword(storage.dsn)]
   try {
     return storage.driver === 'sqlite'
-      ? await newSqliteStore(storage.path, clock)
+      ? await newSqliteStore(storage.path, { clock })
       : await newPostgresStore(storage.dsn, { schema: storage.schema, clock })
   } catch (error) {
     throw new ConfigError(

@@ -10,32 +10,19 @@ import { MemoryNetworkError } from '../client/errors.ts'
 import { MemoryClient } from '../client/memory-client.ts'
 import { parseAddress } from '../config/address.ts'
 import { maskPassword, type Store } from '../config/dsn.ts'
-import type { Config } from '../config/load.ts'
+import type { Config, Sources } from '../config/load.ts'
 import { openDatabase } from '../database/open.ts'
 import { createEmbedder } from '../memory/embedder/registry.ts'
 import { openContent } from '../memory/store/content/open.ts'
 import { missingPgvector } from '../memory/store/vector/pgvector-setup.ts'
-
-/** What `mem doctor` found out about one thing. */
-export interface Finding {
-  check: string
-  state: 'ok' | 'warning' | 'failed'
-  message: string
-  /** What to do about it. */
-  fix?: string
-}
-
-type Found = Omit<Finding, 'check'>
-
-const ok = (message: string): Found => ({ state: 'ok', message })
-const warning = (message: string, fix: string): Found => ({ state: 'warning', message, fix })
-const failed = (message: string, fix: string): Found => ({ state: 'failed', message, fix })
+import { failed, ok, warning, type Finding, type Found } from './finding.ts'
+import { examineKernel } from './kernel/checks.ts'
 
 const ROOM_BYTES = 1024 ** 3
 const CERTIFICATE_MS = 30 * 86_400_000
 
 /** Tries all that the server will need, without making or changing anything. */
-export async function examine(config: Config): Promise<Finding[]> {
+export async function examine(config: Config, env: Sources['env']): Promise<Finding[]> {
   const findings: Finding[] = []
   const check = async (name: string, work: () => Found | Promise<Found>): Promise<void> => {
     findings.push({ check: name, ...(await work()) })
@@ -43,6 +30,7 @@ export async function examine(config: Config): Promise<Finding[]> {
   await check('data directory', () => checkDataDir(config))
   for (const [name, store] of distinctStores(config)) await check(name, () => checkStore(config, store))
   await check(`model ${config.embedding.model}`, () => checkModel(config))
+  findings.push(...(await examineKernel(config, env)))
   if (config.server.tls.enabled) await check('certificate', () => checkCertificate(config))
   await check('server', () => checkServer(config))
   return findings

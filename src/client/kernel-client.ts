@@ -1,5 +1,6 @@
 import { ActionCalls, Approvals, Objectives, Projects, Requests, Runs, Turns } from './kernel/areas.ts'
 import { Agents, Teams } from './kernel/registry.ts'
+import { Skills } from './kernel/skills.ts'
 import type { ActivityPage, ActivityQuery, CapabilityDocument, KernelHealth, Page, Scope } from './kernel/types.ts'
 import { Wire, type CallOptions } from './kernel/wire.ts'
 import { path } from './transport.ts'
@@ -37,6 +38,7 @@ export class KernelClient {
   readonly approvals: Approvals
   readonly agents: Agents
   readonly teams: Teams
+  readonly skills: Skills
   readonly #wire: Wire
 
   /** @param baseUrl one without path gets `/api/v1`; one with a path is the root of every call as it is */
@@ -63,6 +65,7 @@ export class KernelClient {
     this.approvals = new Approvals(this.#wire)
     this.agents = new Agents(this.#wire)
     this.teams = new Teams(this.#wire)
+    this.skills = new Skills(this.#wire)
   }
 
   /** The report of a server that is down (503) too. */

@@ -1,16 +1,16 @@
+import { DEPTH_MAX } from '../base/json-depth.ts'
+
 /** Why a body is not acceptable JSON; the message is for the client. */
 export class BodyError extends Error {}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 /** Only escapes can bring U+0000 or half of a surrogate pair into a string of valid UTF-8. */
 const SUSPECT = /\\u(?:0000|[dD][89a-fA-F])/
-/** Of lists and objects in one another: far from where walking them overflows the stack. */
-const DEPTH_MAX = 1000
 
 /**
  * Parses a JSON object of valid UTF-8.
- * @throws BodyError for bad UTF-8, malformed JSON, anything but an object, U+0000 and unpaired surrogates at any depth, and
- * too much depth.
+ * @throws BodyError for bad UTF-8, malformed JSON, anything but an object, U+0000, unpaired surrogates and numbers that no
+ * double holds at any depth, and too much depth.
  */
 export function parseJsonObject(raw: Buffer): Record<string, unknown> {
   const text = decode(raw)
@@ -39,9 +39,10 @@ function parse(text: string): unknown {
   }
 }
 
-/** @throws BodyError when it is nested too deep; with `strings`, also when some string, a key included, is no text. */
+/** @throws BodyError when it is nested too deep or a number was too large; with `strings`, also when some string, a key included, is no text. */
 export function refuseBad(value: unknown, strings: boolean, depth = 0): void {
   if (strings && typeof value === 'string') refuseBadString(value)
+  if (value === Infinity || value === -Infinity) throw new BodyError('a number is too large')
   if (typeof value !== 'object' || value === null) return
   if (depth > DEPTH_MAX) throw new BodyError(`the body is nested deeper than ${DEPTH_MAX} levels`)
   if (strings && !Array.isArray(value)) Object.keys(value).forEach(refuseBadString)

@@ -13,8 +13,10 @@ import { insertApproval } from '../../src/kernel/store/approvals.ts'
 import { calls } from '../../src/kernel/store/calls.ts'
 import { insertRecord, lockRecord } from '../../src/kernel/store/records.ts'
 import { insertRun, runs, saveRun } from '../../src/kernel/store/runs.ts'
+import { turns } from '../../src/kernel/store/turns.ts'
+import { idleDesk } from '../kernel/actions-support.ts'
 import { openKernel, type OpenKernel } from '../kernel/api.ts'
-import { approvalOf, callOf, createStorePlace, openStore, runOf } from '../kernel/support.ts'
+import { approvalOf, callOf, createStorePlace, openStore, runOf, turnOf } from '../kernel/support.ts'
 import { runCli, type CliResult } from './run-cli.ts'
 
 const TOKEN = 'a-token-of-tests'
@@ -28,6 +30,7 @@ beforeAll(async () => {
   open = await openKernel(await openStore(await createStorePlace('memory')), {
     token: TOKEN,
     approvalAuthorizer: createDefaultAuthorizer(),
+    actions: idleDesk,
   })
 })
 afterAll(async () => {
@@ -139,7 +142,7 @@ describe('mem kernel', () => {
     const id = await createRun()
     await createRun()
     await mem(['runs', 'command', id, 'pause'])
-    expect((await mem(['kernel', 'activity'])).stdout.split('\n')[0]).toContain('run.paused  user:anonymous')
+    expect((await mem(['kernel', 'activity'])).stdout.split('\n')[0]).toContain('run.paused  user:local')
     const of = await json(['kernel', 'activity', '--run', id, '--type', 'run.created,run.resumed'])
     expect(of.items).toMatchObject([{ runId: id, eventType: 'run.created' }])
     const first = await mem(['kernel', 'activity', '--limit', '2'])
@@ -186,6 +189,88 @@ deployment: { id: ana, environment: test }
       code: 4,
       stderr: expect.stringContaining('manifest.version'),
     })
+  })
+})
+
+describe('mem kernel bindings', () => {
+  const manifest = {
+    id: 'ana',
+    version: '1',
+    displayName: 'Ana',
+    purpose: 'Write',
+    systemPrompt: 'Write letters.',
+    skillRequirements: [{ skillId: 'desk' }],
+    authority: { maximumRisk: 'write' },
+  }
+  const desk = { id: 'desk', skillId: 'desk', skillVersion: '1.0.0', allowedActions: ['note'], maximumRisk: 'write' }
+  const install = (fields: { bindings?: object[]; rolloutStatus?: string }): Promise<CliResult> => {
+    const { bindings, ...more } = fields
+    const file = join(folder, 'agent.json')
+    const deployment = { id: 'ana', environment: 'test', ...more }
+    writeFileSync(file, JSON.stringify({ manifest, deployment, ...(bindings && { bindings }) }))
+    return mem(['kernel', 'agents', 'install', file])
+  }
+  const state = async () => {
+    const { deployment } = await client().agents.get('ana')
+    const { items } = await client().skills.bindings({ type: 'agent', id: 'ana' })
+    return [deployment.rolloutStatus, deployment.revision, items.map(({ revision }) => revision)]
+  }
+
+  test('an agent is installed with its skills, and takes no runs until they are bound', async () => {
+    const broken = await install({ bindings: [{ ...desk, maximumRisk: 'destructive' }] })
+    expect(broken).toMatchObject({ code: 4, stderr: expect.stringContaining('binding.maximumRisk') })
+    expect(await state()).toEqual(['pending', 1, []])
+    expect((await install({ bindings: [desk] })).stdout).toMatch(/^ana {2}active /)
+    expect(await state()).toEqual(['active', 2, [1]])
+    expect((await install({ bindings: [desk] })).stderr).toBe('')
+    expect(await state()).toEqual(['active', 2, [1]])
+
+    const onlyHi = { ...desk, argumentRestrictions: { note: { text: { const: 'hi' } } } }
+    expect((await install({ bindings: [onlyHi] })).code).toBe(0)
+    expect(await state()).toEqual(['active', 4, [2]])
+    const { stdout } = await mem(['kernel', 'activity', '--type', 'skill.binding_created,skill.binding_updated'])
+    expect(stdout.trim().split('\n')).toEqual([
+      expect.stringContaining('skill.binding_updated  user:local'),
+      expect.stringContaining('skill.binding_created  user:local'),
+    ])
+  })
+
+  test('an agent that was paused stays so, and the command says it', async () => {
+    await install({ bindings: [desk], rolloutStatus: 'paused' })
+    const again = await install({ bindings: [{ ...desk, allowedActions: ['look'] }] })
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('it is paused') })
+    expect((await state())[0]).toBe('paused')
+    await install({ bindings: [{ ...desk, allowedActions: ['look'] }], rolloutStatus: 'active' })
+    expect((await state())[0]).toBe('active')
+    expect((await install({ bindings: [{ skillId: 'desk' }] })).stderr).toContain('each with its id')
+  })
+
+  test('put, list and disable', async () => {
+    await install({})
+    const { id: _, ...content } = desk
+    const file = join(folder, 'binding.yaml')
+    writeFileSync(file, JSON.stringify(content))
+    const put = (...flags: string[]) => mem(['kernel', 'bindings', 'put', 'ana', 'letters', file, ...flags])
+    const shown = 'letters  enabled  desk@1.0.0  write  note\n'
+    expect(await put()).toMatchObject({ code: 0, stdout: shown, stderr: '' })
+    expect((await put('--revision', '0')).stderr).toContain('revision conflict')
+    expect((await mem(['kernel', 'bindings', 'list', 'ana'])).stdout).toBe(shown)
+    expect((await client().skills.actions('ana')).actions).toMatchObject([{ name: 'desk.note', bindingId: 'letters' }])
+    const disable = ['kernel', 'bindings', 'disable', 'ana', 'letters', '--reason', 'no letters at night']
+    expect((await mem(disable)).stdout).toContain('letters  disabled')
+    expect((await client().skills.actions('ana')).actions).toEqual([])
+    expect((await mem(disable)).code).toBe(4)
+    expect((await put()).stdout).toBe(shown)
+    const { items } = await json(['kernel', 'bindings', 'list', 'ana'])
+    expect(items[0].lifecycle).toMatchObject([
+      { action: 'created', actor: { type: 'user', id: 'local' } },
+      { action: 'disabled', reason: 'no letters at night' },
+      { action: 'enabled' },
+    ])
+    expect((await mem(['kernel', 'bindings', 'list', 'none'])).code).toBe(8)
+    expect((await mem(['kernel', 'bindings', 'list', 'ana', '--team'])).code).toBe(8)
+    writeFileSync(file, '- a list')
+    expect((await put()).code).toBe(1)
   })
 })
 
@@ -251,6 +336,30 @@ describe('mem objectives and runs', () => {
       approvals: [{}],
     })
     expect(await json(['runs', 'show', runId, '--audit'])).toMatchObject({ run: { id: runId } })
+  })
+
+  test('show tells why a run sleeps, and what of it was refused', async () => {
+    const run = runOf(open, { scope, id: open.newId(), status: 'sleeping', lastAppliedTurn: 1 })
+    const wakeCondition = { type: 'timer', wakeAt: '2030-01-01T00:00:00.000Z' } as const
+    const refused = { code: 'refused', message: 'the arguments do not fit: text must be string' }
+    const down = { code: 'model_unavailable', message: 'the model answered 503' }
+    await makeChange(open.kernel.context, scope, BY_KERNEL, async (change) => {
+      await insertRun(change.tx, { ...run, wakeCondition })
+      const of = { scope, runId: run.id }
+      await insertRecord(change.tx, turns, turnOf(open, { ...of, sequence: 1, status: 'completed', error: refused }))
+      await insertRecord(change.tx, turns, turnOf(open, { ...of, sequence: 2, status: 'running', error: down }))
+      const payload = { refused: refused.message }
+      change.report({ ...aboutRun(run), eventType: 'run.transitioned', summary: 'Write', payload })
+    })
+    const { stdout } = await mem(['runs', 'show', run.id])
+    expect(stdout).toContain('turn 1  completed  (refused: the arguments do not fit: text must be string)\n')
+    expect(stdout).toContain('turn 2  running  (model_unavailable: the model answered 503)\n')
+    const told: string[] = []
+    const watched = followed(['runs', 'watch', run.id], told)
+    await until(() => told.length > 0)
+    await mem(['runs', 'command', run.id, 'cancel'])
+    await watched
+    expect(told[0]).toContain('Write  (refused: the arguments do not fit: text must be string)')
   })
 
   test.each([

@@ -1,7 +1,9 @@
 import { expectTypeOf, test } from 'vitest'
 import type { z } from 'zod'
 import type * as wire from '../../src/client/kernel/kernel-types.ts'
+import type { SkillActionItem } from '../../src/kernel/actions/offer.ts'
 import type * as action from '../../src/kernel/model/action.ts'
+import type * as binding from '../../src/kernel/model/binding.ts'
 import type * as definition from '../../src/kernel/model/definition.ts'
 import type * as deployment from '../../src/kernel/model/deployment.ts'
 import type * as objective from '../../src/kernel/model/objective.ts'
@@ -29,6 +31,9 @@ test('records of the kernel fit the shapes of the client', () => {
   expectTypeOf<action.ActionCall>().toExtend<wire.ActionCall>()
   expectTypeOf<action.Approval>().toExtend<wire.Approval>()
   expectTypeOf<keyof action.Approval>().toEqualTypeOf<keyof wire.Approval>()
+  expectTypeOf<binding.Binding>().toExtend<wire.Binding>()
+  expectTypeOf<keyof binding.Binding>().toEqualTypeOf<keyof wire.Binding>()
+  expectTypeOf<keyof SkillActionItem>().toEqualTypeOf<keyof wire.SkillAction>()
   expectTypeOf<deployment.AgentDeployment>().toExtend<wire.AgentDeployment>()
   expectTypeOf<deployment.TeamDeployment>().toExtend<wire.TeamDeployment>()
   expectTypeOf<definition.AgentDefinition>().toExtend<wire.AgentDefinition>()
@@ -47,5 +52,6 @@ test('what the client sends, the kernel takes', () => {
   expectTypeOf<wire.ApprovalDecision>().toExtend<Sent<typeof action.decideApproval>>()
   expectTypeOf<wire.AgentInstallation>().toExtend<Sent<typeof deployment.installAgent>>()
   expectTypeOf<wire.NewTeamDeployment>().toExtend<Sent<typeof deployment.deployTeam>>()
+  expectTypeOf<wire.BindingContent>().toExtend<z.input<typeof binding.putBinding>['binding']>()
   expectTypeOf<wire.TeamManifest>().toExtend<Sent<typeof definition.registerTeam>>()
 })

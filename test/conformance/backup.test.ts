@@ -1,7 +1,17 @@
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { newSqliteStore } from '../../src/kernel/store/store.ts'
 import { runCli } from '../cli/run-cli.ts'
 import { startMemoryApi } from '../support/memory-api.ts'
 
@@ -22,8 +32,8 @@ const apart = (data: string): Record<string, string> => ({
 })
 
 test.each([
-  ['one file', (data: string) => ({ MEM_DATA_DIR: data }), ['metadata.db']],
-  ['a file each', apart, ['metadata.db', 'vector.db', 'graph.db', 'ledger.db']],
+  ['one file', (data: string) => ({ MEM_DATA_DIR: data }), ['metadata.db', 'kernel.db']],
+  ['a file each', apart, ['metadata.db', 'vector.db', 'graph.db', 'ledger.db', 'kernel.db']],
 ])('a backup under writes shows one moment, and comes back whole: %s', async (_name, envOf, names) => {
   const [env, restored] = [envOf(at('data')), envOf(at('restored'))]
   const api = await startMemoryApi({ dialect: 'sqlite', dataDir: at('data'), env })
@@ -78,6 +88,27 @@ test('nothing is overwritten, and a damaged backup is refused', async () => {
   rmSync(at('copy/manifest.json'))
   expect((await backup('restore', at('copy'), elsewhere)).stderr).toContain('holds no backup')
   expect(existsSync(at('elsewhere'))).toBe(false)
+})
+
+test('the file of the kernel is in it, where there is one', async () => {
+  const env = { MEM_DATA_DIR: at('data') }
+  await (await startMemoryApi({ dialect: 'sqlite', dataDir: at('data'), env })).stop()
+  const kernel = await newSqliteStore(at('data', 'kernel.db'))
+  await kernel.database.run(`INSERT INTO kernel_meta (name, value) VALUES ('kept', 'yes')`)
+  expect(await backup('create', at('copy'))).toMatchObject({ code: 0, stderr: '' })
+  await kernel.close()
+  expect(readdirSync(at('copy'))).toContain('kernel.db')
+  expect(await backup('restore', at('copy'), { MEM_DATA_DIR: at('restored') })).toMatchObject({ code: 0 })
+  const restored = await newSqliteStore(at('restored', 'kernel.db'))
+  expect(await restored.database.get(`SELECT value FROM kernel_meta WHERE name = 'kept'`)).toEqual({ value: 'yes' })
+  await restored.close()
+  writeFileSync(at('mem.yaml'), 'kernel: {storage: {driver: postgres}}\n')
+  const elsewhere = { MEM_CONFIG: at('mem.yaml'), KERNEL_STORAGE_DSN: 'postgres://127.0.0.1:1/x' }
+  const without = await backup('create', at('other'), elsewhere)
+  expect(without.stderr).toContain('The kernel is in PostgreSQL')
+  expect(readdirSync(at('other'))).not.toContain('kernel.db')
+  const nowhere = await backup('restore', at('copy'), { ...elsewhere, MEM_DATA_DIR: at('nowhere') })
+  expect(nowhere.stderr).toContain('no place for kernel')
 })
 
 test('a backup fits only where its files have a place', async () => {

@@ -4,11 +4,12 @@ import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
 import type { Scope } from '../../src/kernel/model/fields.ts'
 import { approvals, insertApproval } from '../../src/kernel/store/approvals.ts'
 import { calls } from '../../src/kernel/store/calls.ts'
+import { appendEvents } from '../../src/kernel/store/events.ts'
 import { insertRecord, readRecord } from '../../src/kernel/store/records.ts'
 import { insertRun, runs } from '../../src/kernel/store/runs.ts'
 import { newSqliteStore, type KernelStore } from '../../src/kernel/store/store.ts'
 import { turns } from '../../src/kernel/store/turns.ts'
-import { approvalOf, callOf, contextOf, fixture, runOf, turnOf } from '../kernel/support.ts'
+import { approvalOf, callOf, contextOf, eventOf, fixture, runOf, turnOf } from '../kernel/support.ts'
 import { startMemoryApi, type MemoryApi } from '../support/memory-api.ts'
 import { createClient, signIn } from './console-client.ts'
 
@@ -80,6 +81,29 @@ test('each page of the kernel renders, and a stored <script> is inert on all of 
     expect(text.length).toBeLessThan(200_000)
   }
   expect((await createClient(api.url).get('/ui/kernel')).status).toBe(303)
+})
+
+test('the page of a run says why it sleeps, and what was refused', async () => {
+  const run = runOf(open, { scope, status: 'sleeping', wakeCondition: { type: 'timer' }, lastAppliedTurn: 1 })
+  await makeChange(contextOf({ store, newId: open.newId }), scope, BY_KERNEL, async ({ tx }) => {
+    await insertRun(tx, run)
+    const [refused, down] = [
+      { code: 'refused', message: 'text must be string' },
+      { code: 'model_unavailable', message: 'it answered 503' },
+    ]
+    await insertRecord(tx, turns, turnOf(open, { scope, runId: run.id, status: 'completed', error: refused }))
+    await insertRecord(tx, turns, turnOf(open, { scope, runId: run.id, sequence: 2, status: 'running', error: down }))
+    const event = {
+      eventType: 'turn.failed',
+      summary: 'internal error: see the log',
+      payload: { code: 'internal_error' },
+    }
+    await appendEvents(tx, [eventOf(open, { scope, runId: run.id, ...event })])
+  })
+  const { text } = await createClient(api.url).get(`/ui/kernel/runs/${run.id}`)
+  expect(text).toContain('Refused: text must be string')
+  expect(text).toContain('The model did not answer: it answered 503')
+  expect(text).toContain('internal error: see the log')
 })
 
 test('a person approves in the inbox, once; what was decided cannot be decided again', async () => {

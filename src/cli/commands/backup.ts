@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { createMemory } from '../../app/memory.ts'
 import { systemClock, toTimestamp } from '../../base/clock.ts'
 import { version } from '../../base/version.ts'
@@ -17,13 +18,17 @@ export const create = defineCommand({
   args: { dir: { help: 'New or empty directory' } },
   flags: FLAGS,
   notes:
-    'Copies the SQLite files of one moment, beside a running server or without one. The configuration, keys and ' +
-    'certificates are not in it.',
+    'Copies the SQLite files of one moment, beside a running server or without one, that of the kernel too. The ' +
+    'configuration, skills, keys and certificates are not in it.',
   examples: ['backup create /backups/$(date +%F)', 'backup create ./copy --data-dir /var/lib/mem'],
   async run({ io, output }, { dir, ...flags }) {
     const config = loadConfig({ flags, env: io.env })
     requireDatabase(config)
-    const files = storeFiles(config)
+    const [first, ...others] = storeFiles(config)
+    const isThere = ({ path, stores: [store] }: StoreFile): boolean => store !== 'kernel' || existsSync(path)
+    const files: [StoreFile, ...StoreFile[]] = [first, ...others.filter(isThere)]
+    if (config.kernel.storage.driver === 'postgres')
+      output.note('The kernel is in PostgreSQL, not in this backup: use pg_dump.')
     const facts = { version, created_at: toTimestamp(systemClock.now()) }
     const manifest = await refused(createBackup(files, dir, facts))
     await output.answer(manifest, () => manifest.files.map(({ name, bytes }) => [name, `${bytes} bytes`]))
@@ -46,9 +51,9 @@ export const restore = defineCommand({
   },
 })
 
-/** The SQLite files of the stores, that of metadata first. */
-function storeFiles({ stores }: Config): [StoreFile, ...StoreFile[]] {
-  const [first, ...others] = SEAMS.flatMap((seam) => {
+/** The SQLite files of the stores, that of metadata first; that of the kernel is there once a server with a kernel ran. */
+function storeFiles({ stores, kernel: { storage } }: Config): [StoreFile, ...StoreFile[]] {
+  const placed = SEAMS.flatMap((seam): { seam: string; path: string }[] => {
     const store = stores[seam]
     if (store === undefined) return []
     if (store.driver === 'sqlite') return [{ seam, path: store.dsn }]
@@ -58,6 +63,8 @@ function storeFiles({ stores }: Config): [StoreFile, ...StoreFile[]] {
       'PostgreSQL has pg_dump and pg_basebackup; directories and buckets are copied with your own tools.',
     )
   })
+  if (storage.driver === 'sqlite') placed.push({ seam: 'kernel', path: storage.path })
+  const [first, ...others] = placed
   if (first === undefined) throw new Error('there is always a metadata store')
   const files: [StoreFile, ...StoreFile[]] = [{ path: first.path, stores: [first.seam] }]
   for (const { seam, path } of others) {

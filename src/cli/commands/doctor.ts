@@ -1,16 +1,17 @@
 import { loadConfig } from '../../config/load.ts'
 import { checkStart } from '../../config/start-matrix.ts'
-import { examine, type Finding } from '../checks.ts'
+import { examine } from '../checks.ts'
 import { defineCommand } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
+import type { Finding } from '../finding.ts'
 import type { Row } from '../output.ts'
 import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
 
 export const doctor = defineCommand({
   flags: { ...CONFIG_FLAG, ...DATA_DIR_FLAG },
   notes:
-    'Tries the configuration, the data directory, the stores, the model, the certificate and the server, changes nothing, ' +
-    'and says what to do. Exit code 78 for a configuration that cannot be used, 4 when something else fails.',
+    'Tries the configuration, the data directory, the stores, the model, what the kernel needs, the certificate and the ' +
+    'server, changes nothing, and says what to do. Exit code 78 for a configuration that cannot be used, 4 when something else fails.',
   examples: ['doctor', 'doctor --config /etc/mem.yaml --output json'],
   async run({ io, output }, flags) {
     const config = loadConfig({ flags, env: io.env })
@@ -18,7 +19,7 @@ export const doctor = defineCommand({
     const findings: Finding[] = [
       { check: 'configuration', state: 'ok', message: config.file ?? 'defaults, environment and flags' },
       ...warnings.map((message): Finding => ({ check: 'configuration', state: 'warning', message })),
-      ...(await examine(config)),
+      ...(await examine(config, io.env)),
     ]
     const bad = findings.filter(({ state }) => state === 'failed').length
     await output.list({ ok: bad === 0, findings }, findings, row)

@@ -1,10 +1,10 @@
 import * as z from 'zod'
-import type { AgentInstallation, DeployedAgent } from '../../client/kernel/kernel-types.ts'
-import { errorText } from '../../base/errors.ts'
+import type { DeployedAgent } from '../../client/kernel/kernel-types.ts'
 import { defineCommand } from '../command.ts'
 import { usageError } from '../exit.ts'
-import { readText } from '../input.ts'
-import { connectKernel, KERNEL_FLAGS, once, parseParty } from '../kernel/connect.ts'
+import { connectKernel, KERNEL_FLAGS, parseParty } from '../kernel/connect.ts'
+import { readDocument } from '../kernel/document.ts'
+import { installWithSkills, type Installable } from '../kernel/install.ts'
 import type { Row } from '../output.ts'
 
 /** Agents of the kernel; those that use the memory have the noun `agents`. */
@@ -43,42 +43,36 @@ export const show = defineCommand({
   },
 })
 
-/** What a file holds; the server looks at the fields. */
-type Installable = Pick<AgentInstallation, 'manifest' | 'deployment' | 'reason'>
-const outline = z.looseObject({ manifest: z.looseObject({}), deployment: z.looseObject({}) })
+const outline = z.looseObject({
+  manifest: z.looseObject({}),
+  deployment: z.looseObject({ id: z.string() }),
+  bindings: z.array(z.looseObject({ id: z.string() })).optional(),
+})
 const isInstallable = (value: unknown): value is Installable => outline.safeParse(value).success
 
 export const install = defineCommand({
-  args: { file: { help: 'JSON or YAML with manifest and deployment; `-` is standard input' } },
+  args: { file: { help: 'JSON or YAML with manifest, deployment, bindings; `-` is standard input' } },
   flags: {
     ...KERNEL_FLAGS,
     actor: { value: 'type:id', default: 'user:local', help: 'Who installs it' },
     reason: { value: 'text', help: 'Why' },
     key: { value: 'key', help: 'Idempotency key: the same again installs nothing twice' },
   },
-  notes: 'Registers the version of the definition, and makes the deployment or moves it to that version.',
+  notes:
+    'Registers the version of the definition, and makes the deployment or moves it to that version. The file may hold ' +
+    'bindings, a list of skills for it: until they stand the agent takes no runs. One that was paused stays so.',
   examples: ['kernel agents install ana.yaml', "kernel agents install ana.json --reason 'a better prompt'"],
   async run(context, { file: name, actor, reason, key, ...input }) {
-    const given = await parse(name, await readText(context.io, name))
+    const given = await readDocument(context.io, name)
+    if (!isInstallable(given)) {
+      throw usageError(`${name} must be an object with manifest and deployment; bindings is a list, each with its id`)
+    }
     const { type: actorType, id: actorId } = parseParty('actor', actor)
-    const why = reason === undefined ? {} : { reason }
-    const installed = await connectKernel(context, input).agents.install(
-      { ...given, ...why, actorType, actorId },
-      once(key),
-    )
+    const file = { ...given, ...(reason !== undefined && { reason }) }
+    const installed = await installWithSkills(connectKernel(context, input), file, { actorType, actorId }, key)
     await context.output.answer(installed, () => [row(installed)])
+    if (given.bindings && installed.deployment.rolloutStatus !== 'active') {
+      context.output.note(`it is ${installed.deployment.rolloutStatus}: rolloutStatus: active in the file lets it run`)
+    }
   },
 })
-
-/** @throws CliError for what is neither JSON nor YAML, or no object with both parts */
-async function parse(name: string, text: string): Promise<Installable> {
-  const { fromYaml } = await import('../yaml.ts')
-  let value: unknown
-  try {
-    value = fromYaml(text)
-  } catch (error) {
-    throw usageError(`${name} is neither JSON nor YAML: ${errorText(error)}`)
-  }
-  if (isInstallable(value)) return value
-  throw usageError(`${name} must be an object with manifest and deployment`)
-}

@@ -5,6 +5,7 @@ import {
   connectKernel,
   KERNEL_FLAGS,
   LIST_FLAGS,
+  LOCAL_USER,
   once,
   parseLimits,
   parseOwner,
@@ -69,7 +70,7 @@ export const create = defineCommand({
   examples: ["objectives create --title Moons --goal 'Know all moons' --owner agent:ana --status active"],
   async run(context, { title, goal, owner, status, budget: limits, ...input }) {
     const budget = parseLimits('budget', limits)
-    const fields = { title, goal, owner: parseOwner(owner), status, ...(budget && { budget }) }
+    const fields = { title, goal, owner: parseOwner(owner), status, actor: LOCAL_USER, ...(budget && { budget }) }
     const objective = await connectKernel(context, input).objectives.create(fields, once())
     await context.output.answer(objective, () => [row(objective)])
   },

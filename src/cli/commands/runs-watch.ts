@@ -1,11 +1,11 @@
-import type { ActivityItem, Run } from '../../client/kernel/kernel-types.ts'
+import type { ActivityItem, Run, Turn } from '../../client/kernel/kernel-types.ts'
 import type { KernelClient } from '../../client/kernel-client.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { connectKernel, KERNEL_FLAGS } from '../kernel/connect.ts'
 import { followRun, isEnded } from '../kernel/follow.ts'
 import { approvalRow, eventRow, runRow } from '../kernel/show.ts'
-import { excerpt } from '../output.ts'
+import { excerpt, type Row } from '../output.ts'
 import { untilStopped } from '../until-stopped.ts'
 
 /** One run, as it stands and as it goes. Contract: kernel-2.md 17. */
@@ -15,7 +15,7 @@ const PAGE = 100
 export const show = defineCommand({
   args: { id: { help: 'Run' } },
   flags: { ...KERNEL_FLAGS, audit: { help: 'What each step of its runbook did' } },
-  notes: 'With its first 100 turns, action calls and approvals.',
+  notes: 'With its last 100 turns, and its first 100 action calls and approvals.',
   examples: [
     'runs show 019cad8f-ac00-700a-8793-2bcb6ffdf06f',
     'runs show 019cad8f-ac00-700a-8793-2bcb6ffdf06f -o yaml',
@@ -31,9 +31,9 @@ export const show = defineCommand({
         ]),
       )
     }
-    const [run, turns, calls, approvals] = await Promise.all([
-      client.runs.get(id),
-      client.turns.list({ runId: id, limit: PAGE }),
+    const run = await client.runs.get(id)
+    const [turns, calls, approvals] = await Promise.all([
+      client.turns.list({ runId: id, limit: PAGE, afterSequence: Math.max(0, run.lastAppliedTurn + 1 - PAGE) }),
       client.actionCalls.list({ runId: id, limit: PAGE }),
       client.approvals.list({ runId: id, limit: PAGE }),
     ])
@@ -47,12 +47,20 @@ export const show = defineCommand({
         asked.status,
         excerpt([asked.summary, ...asked.challenge].join('. '), 500),
       ]),
-      ...turns.items.map((turn) => [turn.id, `turn ${turn.sequence}`, turn.status, excerpt(turn.outputSummary ?? '')]),
+      ...turns.items.map(turnRow),
       ...calls.items.map((call) => [call.id, 'call', call.status, `${call.skillId} ${call.action}`, call.error]),
       ...approvals.items.map(approvalRow),
     ])
   },
 })
+
+const turnRow = ({ id, sequence, status, outputSummary = '', error }: Turn): Row => [
+  id,
+  `turn ${sequence}`,
+  status,
+  excerpt(outputSummary),
+  error && `(${error.code}: ${excerpt(error.message, 500)})`,
+]
 
 const outputRows = ({ output }: Run): string[][] =>
   output === undefined ? [] : [['output', excerpt(typeof output === 'string' ? output : JSON.stringify(output), 2000)]]

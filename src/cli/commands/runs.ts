@@ -6,6 +6,7 @@ import {
   connectKernel,
   KERNEL_FLAGS,
   LIST_FLAGS,
+  LOCAL_USER,
   once,
   parseLimits,
   parseOwner,
@@ -70,6 +71,7 @@ export const create = defineCommand({
     const fields = {
       goal,
       owner: parseOwner(owner),
+      actor: LOCAL_USER,
       ...(objective !== undefined && { objectiveId: objective }),
       ...(agent !== undefined && { assignedAgentId: agent }),
       ...(budget && { budget }),
@@ -114,6 +116,7 @@ export const command = defineCommand({
       {
         expectedRevision: revision ?? (await client.runs.get(id)).revision,
         kind,
+        actor: LOCAL_USER,
         ...told,
         ...(summary !== undefined && { summary }),
         ...(budgetTopUp && { budgetTopUp }),

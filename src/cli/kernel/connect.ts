@@ -90,4 +90,7 @@ export function parseLimits(flag: string, pairs: readonly string[]): BudgetLimit
   )
 }
 
+/** Who acts at a command line; a claim, as the token names nobody. */
+export const LOCAL_USER: Party = { type: 'user', id: 'local' }
+
 export const partyText = ({ type, id }: Party): string => `${type}:${id}`

@@ -15,13 +15,22 @@ export const runRow = (run: Run): Row => [
 ]
 
 /** What a run waits for, or why it does not go on. */
-function waitText({ wakeCondition, pauseReason, budgetAdmission, error }: Run): string | undefined {
+function waitText({
+  status,
+  wakeCondition,
+  pauseReason,
+  budgetAdmission,
+  error,
+  availableAt,
+  queueEnteredAt,
+}: Run): string | undefined {
   if (error) return `${error.code}: ${excerpt(error.message)}`
   if (pauseReason === 'budget' && budgetAdmission) {
     const { dimension, required, remaining } = budgetAdmission
     return `(budget: ${dimension} needs ${required}, ${remaining} is left)`
   }
   if (pauseReason !== undefined) return `(${pauseReason})`
+  if (status === 'queued' && availableAt > queueEnteredAt) return `not before ${availableAt}`
   if (!wakeCondition) return undefined
   const { type, reference, wakeAt } = wakeCondition
   return `for ${[type, reference ?? wakeAt].filter((part) => part !== undefined).join(' ')}`
@@ -35,11 +44,13 @@ export const approvalRow = (approval: Approval): Row => [
   excerpt(approval.summary),
 ]
 
-export const eventRow = ({ createdAt, eventType, summary, actor }: ActivityItem): Row => [
+/** With why a proposal was refused, where details were asked for. */
+export const eventRow = ({ createdAt, eventType, summary, actor, payload }: ActivityItem): Row => [
   createdAt,
   eventType,
   partyText(actor),
   excerpt(summary),
+  typeof payload?.['refused'] === 'string' ? `(refused: ${excerpt(payload['refused'], 500)})` : undefined,
 ]
 
 /** Shows a page, and how to go on. */

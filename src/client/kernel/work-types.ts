@@ -160,6 +160,7 @@ export interface AgentRequestChange {
 // Action calls and approvals (9, 10)
 
 export type Risk = 'read' | 'write' | 'external' | 'production' | 'destructive'
+export type SideEffect = 'none' | 'read' | 'write' | 'external' | 'destructive'
 export type CallStatus =
   'waiting_for_approval' | 'denied' | 'ready' | 'running' | 'succeeded' | 'failed' | 'ambiguous' | 'canceled'
 
@@ -174,7 +175,7 @@ export interface ActionCall extends Recorded {
   action: string
   status: CallStatus
   risk: Risk
-  sideEffect: 'none' | 'read' | 'write' | 'external' | 'destructive'
+  sideEffect: SideEffect
   arguments: JsonObject
   resolvedArguments: Record<string, { source: 'literal' | 'run_context' | 'verified_claim'; claim?: string }>
   credentialRefs: Record<string, { kind: string; id: string }>

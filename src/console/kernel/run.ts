@@ -75,7 +75,7 @@ function timelineOf(
       return { kind: 'call', at: call.createdAt, call, ...(approval && { approval }) }
     }),
     ...events
-      .filter(({ eventType }) => !TOLD.test(eventType))
+      .filter(({ eventType, payload }) => !TOLD.test(eventType) || payload?.['code'] === 'internal_error')
       .map((event): Entry => ({ kind: 'event', at: event.createdAt, event })),
   ]
   return entries.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)))

@@ -1,10 +1,11 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Finding } from '../../../src/cli/checks.ts'
+import type { Finding } from '../../../src/cli/finding.ts'
 import { writePair } from '../../../src/config/certificates.ts'
 import { createPair } from '../../../src/config/self-sign.ts'
+import { newSqliteStore } from '../../../src/kernel/store/store.ts'
 import { startMemoryApi } from '../../support/memory-api.ts'
 import { freePort } from '../../support/ports.ts'
 import { runCli } from '../run-cli.ts'
@@ -35,6 +36,10 @@ test('a fresh machine is well, and nothing is made on it', async () => {
       'data directory': expect.stringMatching(/^ok .* GiB free$/),
       'metadata, vector, graph, ledger': expect.stringMatching(/^ok sqlite .*mem\.db, made at the first start$/),
       'model hash:default': 'ok gives vectors of 1024 values; lexical: it finds words, not synonyms',
+      'kernel store': expect.stringMatching(/^ok sqlite .*kernel\.db, made at the first start$/),
+      'kernel model': 'ok none: runs of agents stay queued',
+      'kernel skills': expect.stringMatching(/^ok none: there is no .*skills$/),
+      'kernel credentials': expect.stringMatching(/^ok none: there is no .*kernel-context\.yaml$/),
       server: `ok not running on http://${addr}`,
     },
   })
@@ -66,6 +71,44 @@ test('what does not answer is named, with what to do, and no password', async ()
   expect(found['model openai:text-embedding-3-small']).toContain('OPENAI_API_KEY')
   expect(findings.filter(({ state, fix }) => state === 'failed' && fix === undefined)).toEqual([])
   expect(JSON.stringify(findings)).not.toContain('secret')
+})
+
+test('of the kernel: its store, its model, skills and credentials that cannot be used, and no value', async () => {
+  const data = join(directory, 'data')
+  const store = await newSqliteStore(join(data, 'kernel.db'))
+  await store.close()
+  mkdirSync(join(data, 'skills'))
+  writeFileSync(join(data, 'skills/broken.yaml'), 'id: broken\n')
+  writeFileSync(join(directory, 'mem.yaml'), '{}')
+  writeFileSync(join(directory, 'open.token'), 'secret-of-the-desk', { mode: 0o644 })
+  const scope = { kind: 'local', id: 'default' }
+  const credential = { scope, kind: 'bearer', displayName: 'Desk' }
+  const credentials = [
+    { ...credential, id: 'open', file: 'open.token' },
+    { ...credential, id: 'unset', env: 'DESK_TOKEN' },
+    { ...credential, id: 'there', env: 'OTHER_TOKEN' },
+  ]
+  const context = { apiVersion: 'kernel/v1alpha1', kind: 'StandaloneContext', credentials }
+  writeFileSync(join(directory, 'kernel-context.yaml'), JSON.stringify(context))
+  const { code, found, findings } = await doctor({
+    MEM_CONFIG: join(directory, 'mem.yaml'),
+    OTHER_TOKEN: 'secret-of-another',
+    KERNEL_MODEL_BASE_URL: 'http://127.0.0.1:1/v1',
+    KERNEL_MODEL_NAME: 'small',
+    KERNEL_MODEL_API_KEY: 'secret-of-the-model',
+  })
+  expect(code).toBe(0)
+  expect(found['kernel store']).toMatch(/^ok sqlite .*kernel\.db answers, schema 2026\d+$/)
+  expect(found['kernel model']).toBe('ok small at http://127.0.0.1:1/v1')
+  expect(found['kernel skills']).toMatch(/^warning broken\.yaml: /)
+  expect(found['kernel credentials']).toMatch(/^warning .*open\.token may be read by others.*; DESK_TOKEN is not set/)
+  expect(JSON.stringify(findings)).not.toContain('secret')
+
+  writeFileSync(join(data, 'kernel.db'), 'this is no database, and long enough to be taken for one'.repeat(20))
+  writeFileSync(join(directory, 'kernel-context.yaml'), '{}')
+  const broken = await doctor({ MEM_CONFIG: join(directory, 'mem.yaml') })
+  expect([broken.code, broken.found['kernel store']]).toEqual([4, expect.stringMatching(/^failed .*not a database/)])
+  expect(broken.found['kernel credentials']).toMatch(/^failed .*kernel-context\.yaml: apiVersion/)
 })
 
 test('a file that is no database fails', async () => {
