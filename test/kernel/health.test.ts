@@ -123,6 +123,10 @@ describeKernels('health', (open) => {
     open().advance(1000)
     await report(kernel)
     expect(looks).toBe(2)
+    open().advance(-3_600_000)
+    await report(kernel)
+    expect(looks).toBe(3)
+    open().advance(3_600_000)
     await kernel.stop()
   })
 

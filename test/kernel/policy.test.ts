@@ -27,7 +27,13 @@ const PROPOSAL: ProposedAction = {
 const judge = (proposal: Partial<ProposedAction>, rules: Partial<Rules> = {}): ReturnType<typeof evaluatePolicy> =>
   evaluatePolicy(
     { ...PROPOSAL, ...proposal },
-    { bounds: BOUNDS, validators: [], policy: defaultPolicy(), log: { error: (...line) => logged.push(line) }, ...rules },
+    {
+      bounds: BOUNDS,
+      validators: [],
+      policy: defaultPolicy(),
+      log: { error: (line: unknown) => void logged.push(line) },
+      ...rules,
+    },
   )
 const logged: unknown[] = []
 
@@ -68,6 +74,7 @@ test('kernel#63 the strictest layer wins, in any combination; what throws denies
     outcome: 'deny',
   })
   expect(await judge({}, { validators: [() => undefined, fails] })).toMatchObject({ outcome: 'deny' })
+  expect(logged).toMatchObject(Array.from({ length: 3 }, () => ({ err: { message: 'broken' } })))
   expect(await judge({}, { validators: [() => 'not today'] })).toMatchObject({ outcome: 'deny', reason: 'not today' })
 })
 
