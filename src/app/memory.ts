@@ -16,7 +16,7 @@ import { Bodies } from '../memory/store/content/bodies.ts'
 import { addressOf } from './database.ts'
 import { contentAddress, openStores, vectorIndexBuilder } from './stores.ts'
 
-/** Cells that the indexes of a thread hold together, at most; some 2.3 KB each. */
+/** Cells that the indexes of a thread hold together, at most; some 2.3 KB each, and up to 16 MB of packed vectors a thread. */
 const LOCAL_CELLS = 200_000
 const WORKER_CELLS = 1_500_000
 /** A process with one client holds up nobody else: the way to a worker and back takes longer than searching this many. */

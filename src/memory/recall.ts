@@ -15,8 +15,8 @@ import type { Logger, SearchIndex } from './ports.ts'
 import type { RecallFilters, RecallRequest } from './requests.ts'
 import type { ScoreParts, SearchAnswer, SearchFilter, SearchHit, SearchQuery, VectorSignal } from './search/types.ts'
 import type { Seams } from './seams.ts'
-import { findCellsByNo } from './store/cells.ts'
 import type { Cell } from './store/content/bodies.ts'
+import { findHits, type HitRow } from './store/hits.ts'
 import { findMemories, hasUnembedded, type MemoryRow, type Tags } from './store/memories.ts'
 import { optional } from './store/rows.ts'
 import { findTagged, findTags } from './store/tags.ts'
@@ -72,7 +72,7 @@ export class Recall {
       total_candidates_scanned: found.scanned,
       ...optional('graph_nodes_expanded', graph?.expanded),
       latency_ms: elapsedMs(caller),
-      embedding_pending: await hasUnembedded(this.#seams.metadata, workspace.id, embedder.model),
+      embedding_pending: found.isPending ?? (await hasUnembedded(this.#seams.metadata, workspace.id, embedder.model)),
       ...(found.warnings.length > 0 && { warnings: found.warnings }),
     }
   }
@@ -103,11 +103,8 @@ export class Recall {
     const answer = await span('recall.search', { 'mem.recall.mode': mode }, () =>
       this.#index.search(workspace.id, embedder.model, query, caller.signal),
     )
-    return {
-      results: await span('recall.read', {}, () => this.#hits(workspace.id, answer, explains)),
-      scanned: answer.scanned,
-      warnings,
-    }
+    const found = await span('recall.read', {}, () => this.#hits(workspace.id, embedder.model, answer, explains))
+    return { ...found, scanned: answer.scanned, warnings }
   }
 
   /** Null when the provider does not answer: recall goes on without vectors. */
@@ -171,22 +168,21 @@ export class Recall {
   }
 
   /** The hits with their texts. One that was forgotten since the search is left out. */
-  async #hits(workspaceId: string, { hits }: SearchAnswer, explains: boolean): Promise<ExplainedHit[]> {
-    const ids = hits.map((hit) => hit.memoryId)
+  async #hits(
+    workspaceId: string,
+    model: string,
+    { hits }: SearchAnswer,
+    explains: boolean,
+  ): Promise<Pick<Found, 'results' | 'isPending'>> {
     const cellNos = hits.flatMap((hit) => [hit.cellNo, ...(hit.cells ?? []).map((cell) => cell.cellNo)])
-    const { memories, rows, tags } = await this.#seams.metadata.snapshot(async (view) => ({
-      memories: await findMemories(view, workspaceId, ids),
-      rows: await findCellsByNo(view, cellNos),
-      tags: await findTags(view, ids),
-    }))
-    const cells = new Map((await this.#seams.bodies.texts([...rows.values()])).map((cell) => [cell.cell_no, cell]))
-    return hits.flatMap((hit) => {
-      const row = memories.get(hit.memoryId)
+    const { rows, isPending } = await findHits(this.#seams.metadata, workspaceId, model, cellNos)
+    const cells = new Map((await this.#seams.bodies.texts(rows)).map((cell) => [cell.cell_no, cell]))
+    const results = hits.flatMap((hit) => {
       const cell = cells.get(hit.cellNo)
-      if (!row || !cell) return []
+      if (!cell) return []
       return [
         {
-          ...hitOf(row, tags.get(row.memory_id), hit.score, cell.text),
+          ...hitOf(cell, cell.tags, hit.score, cell.text),
           cell_id: cell.cell_id,
           ...optional('vector_score', hit.vectorScore),
           ...optional('keyword_score', hit.keywordScore),
@@ -196,6 +192,7 @@ export class Recall {
         },
       ]
     })
+    return { results, isPending }
   }
 
   async #graphHits(hits: readonly GraphHit[]): Promise<RecallHit[]> {
@@ -226,9 +223,16 @@ interface Found {
   results: ExplainedHit[]
   scanned: number
   warnings: string[]
+  /** Whether Cells wait for vectors, where it was read along. */
+  isPending?: boolean
 }
 
-const hitOf = (row: MemoryRow, tags: Tags | undefined, score: number, text: string) => ({
+const hitOf = (
+  row: Pick<MemoryRow, 'memory_id' | 'head_watermark' | 'written_by_agent_id'>,
+  tags: Tags | undefined,
+  score: number,
+  text: string,
+) => ({
   memory_id: row.memory_id,
   score,
   text,
@@ -239,7 +243,7 @@ const hitOf = (row: MemoryRow, tags: Tags | undefined, score: number, text: stri
 
 const scoredCells = (
   scored: NonNullable<SearchHit['cells']>,
-  cells: ReadonlyMap<number, Cell>,
+  cells: ReadonlyMap<number, Cell<HitRow>>,
 ): NonNullable<RecallHit['cells']> =>
   scored.flatMap(({ cellNo, score }) => {
     const cell = cells.get(cellNo)

@@ -35,8 +35,11 @@ export class CellTable {
   readonly #slots = new Numbers<CellEntry>()
   readonly #numbers = new Numbers<MemoryEntry>()
   #memoryAt = new Int32Array(64)
+  /** By Memory number. */
+  #times = new Float64Array(64)
   #best = new Float32Array(0)
   #bestSlots = new Uint32Array(0)
+  #passed = new Uint32Array(0)
 
   /** Cells held. */
   get size(): number {
@@ -58,13 +61,17 @@ export class CellTable {
     return this.#memoryAt
   }
 
-  /** By Memory number, for one pass over Cells: zeros, to be left as zeros, and anything. Kept from pass to pass, as the collector likes it. */
-  passArrays(): { best: Float32Array; slots: Uint32Array } {
+  /**
+   * As long as there are Memories, for one pass over Cells: zeros by Memory number, to be left as zeros; and twice anything.
+   * Kept from pass to pass, as the collector likes it.
+   */
+  passArrays(): { best: Float32Array; slots: Uint32Array; numbers: Uint32Array } {
     if (this.#best.length < this.numbers) {
       this.#best = new Float32Array(Math.ceil(this.numbers * 1.5))
       this.#bestSlots = new Uint32Array(this.#best.length)
+      this.#passed = new Uint32Array(this.#best.length)
     }
-    return { best: this.#best, slots: this.#bestSlots }
+    return { best: this.#best, slots: this.#bestSlots, numbers: this.#passed }
   }
 
   cell(cellNo: number): CellEntry | undefined {
@@ -83,6 +90,12 @@ export class CellTable {
   /** @throws TypeError when the number is free */
   memoryNumbered(number: number): MemoryEntry {
     return this.#numbers.at(number)
+  }
+
+  /** Whether the id of one Memory is after that of another, both by number. Most ids differ in the times they begin with. */
+  comesAfter(a: number, b: number): boolean {
+    const [time = NaN, other = NaN] = [this.#times[a], this.#times[b]]
+    return time > other || (!(time < other) && this.memoryNumbered(a).id > this.memoryNumbered(b).id)
   }
 
   add(cell: CellDocument): CellEntry {
@@ -165,6 +178,12 @@ export class CellTable {
     if (!stream) this.#streams.set(collectionId, (stream = []))
     const home = stream
     const memory = this.#numbers.take((number) => ({ id, number, agentId, createdAt, stream: home, cells: [] }))
+    if (memory.number >= this.#times.length) {
+      const grown = new Float64Array(Math.ceil(memory.number * 1.5))
+      grown.set(this.#times)
+      this.#times = grown
+    }
+    this.#times[memory.number] = timeIn(id)
     this.#memories.set(id, memory)
     stream.splice(position(memory), 0, memory)
     return memory
@@ -187,6 +206,17 @@ export function position(memory: MemoryEntry): number {
   }
   return low
 }
+
+/** The time that an id of ours begins with; NaN of any other. */
+function timeIn(id: string): number {
+  const digits = ULID_TIME.exec(id)?.[1] ?? ''
+  let time = digits === '' ? NaN : 0
+  for (const digit of digits) time = 32 * time + BASE32.indexOf(digit)
+  return time
+}
+
+const BASE32 = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const ULID_TIME = /^mem_([0-9A-HJKMNP-TV-Z]{10})/
 
 const isBefore = (a: MemoryEntry, b: MemoryEntry): boolean =>
   a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id)

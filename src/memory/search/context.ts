@@ -11,7 +11,7 @@ export interface Surroundings {
   memories: readonly MemoryEntry[]
   /** How many of them are to be scored. */
   scored: number
-  /** For each Memory to be scored: the places in `memories` of those around it. */
+  /** For each Memory to be scored: the places in `memories` of those around it. Empty where no stream holds together. */
   around: readonly Neighbour[][]
 }
 
@@ -31,10 +31,16 @@ const NO_NEIGHBOURS: Neighbour[] = []
  * @param passes whether a Memory passes the filter; the others neither score nor lend
  */
 export function surroundings(
-  found: Iterable<MemoryEntry>,
+  found: readonly MemoryEntry[],
   coherenceOf: (stream: MemoryEntry[]) => number,
   passes: (memory: MemoryEntry) => boolean,
 ): Surroundings {
+  let alone: MemoryEntry[] | undefined
+  const standsAlone = ({ stream }: MemoryEntry): boolean => {
+    if (stream !== alone && coherenceOf(stream) === 0) alone = stream
+    return stream === alone
+  }
+  if (found.every(standsAlone)) return { memories: found, scored: found.length, around: [] }
   const memories = [...found]
   /** Places in the stream, where they are known: to find one takes a search. */
   const places: (number | undefined)[] = []
@@ -101,6 +107,7 @@ export function withTermsAround(
 
 /** Scores with a share of those around them. */
 export function withScoresAround({ scored, around }: Surroundings, scores: Float32Array): Float32Array {
+  if (around.length === 0) return scores
   return scores.slice(0, scored).map((score, i) => {
     let sum = score
     for (const { index, distance, coherence } of around[i] ?? []) {

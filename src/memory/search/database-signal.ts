@@ -54,6 +54,7 @@ export async function databaseSignal(
   const cosines = new Map(best.map(({ slot, cosine }) => [slot, cosine]))
   return {
     list: list(table, best),
+    rest: Infinity,
     scoresAt: (asked) => Float32Array.from(asked, (slot) => cosines.get(slot) ?? -Infinity),
     gather: async (some: readonly MemoryEntry[]) => {
       const wanted = some

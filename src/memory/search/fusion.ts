@@ -1,9 +1,10 @@
-import type { CellEntry, MemoryEntry } from './cell-table.ts'
+import type { CellEntry, CellTable, MemoryEntry } from './cell-table.ts'
 import { type Surroundings, surroundings, withScoresAround, withTermsAround } from './context.ts'
 import type { KeywordScores } from './keyword-scores.ts'
 import type { LexicalIndex, QueryTerm } from './lexical.ts'
-import { byScore, firstByScore, type Listed } from './memory-list.ts'
+import { byScore, type Listed } from './memory-list.ts'
 import type { Signal, Signals } from './signals.ts'
+import { TopK } from './top-k.ts'
 import type { ScoreParts } from './types.ts'
 
 export interface Fused {
@@ -35,11 +36,14 @@ function minMax(list: readonly Listed[]): (score: number) => number {
 
 /** What being said by whom the query asks for adds, beside 1 for the best keyword score. */
 const SPEAKER_SHARE = 0.4
+/** What is left out by a bound must be below it by more than 32 bits round off. */
+const ROUNDING = 1e-5
 /** Terms that count in context: the most telling ones of a long query. */
 const CONTEXT_TERMS = 32
 
 /** What the default fusion reads besides the two lists. */
 export interface Context {
+  table: CellTable
   lexical: LexicalIndex
   terms: readonly QueryTerm[]
   /** BM25 by slot. */
@@ -60,33 +64,72 @@ export async function fuseWithContext(
   context: Context,
   k: number,
 ): Promise<readonly Fused[]> {
-  const found = new Set<MemoryEntry>()
-  for (const { memory } of keyword.list) found.add(memory)
-  for (const { memory } of vector.list) found.add(memory)
+  const { found, scaled } = findMemories(context.table, keyword.list, vector)
   const scene = surroundings(found, context.coherence, context.passes)
   await vector.gather?.(scene.memories)
-  const words = keywordScores(scene, context)
-  const ownCosines = cosines(scene, vector)
+  const { memories } = scene
+  const isAlone = scene.around.length === 0
+  const words = isAlone ? listedScores(found, keyword) : keywordScores(scene, context)
+  const ownCosines = isAlone && scaled ? scaled : cosines(scene, vector)
   const meaning = { own: ownCosines, all: withScoresAround(scene, ownCosines) }
   const [mostWords, mostMeaning] = [highest(words.all), highest(meaning.all) / fusionWeight]
-  const memories = scene.memories.slice(0, scene.scored)
-  const speaker = memories.map((memory) => (context.spokenAsAsked(memory) ? SPEAKER_SHARE : 0))
-  const sums = words.all.map((score, i) => score / mostWords + (meaning.all[i] ?? 0) / mostMeaning + (speaker[i] ?? 0))
-  const most = highest(sums)
-  const scored = memories
-    .map((memory, i) => ({ memory, score: (sums[i] ?? 0) / most, i }))
-    .filter(({ memory, score }) => score > 0 || found.has(memory))
+  const speaker = (memory: MemoryEntry): number => (context.spokenAsAsked(memory) ? SPEAKER_SHARE : 0)
+  const best = new TopK(k, (a, b) => (memories[a]?.id ?? '') > (memories[b]?.id ?? ''))
+  for (let i = 0; i < scene.scored; i++) {
+    const memory = memories[i]
+    if (!memory) continue
+    const others = (meaning.all[i] ?? 0) / mostMeaning + speaker(memory)
+    if (isAlone && i >= keyword.list.length) {
+      if ((words.all[i] ?? 0) / mostWords + others < best.floor - ROUNDING) continue
+      words.all[i] = context.bm25.at(bestSlot(memory.cells, context.bm25))
+    }
+    const sum = Math.fround((words.all[i] ?? 0) / mostWords + others)
+    if (sum >= best.floor && (sum > 0 || i < found.length)) best.push(i, sum)
+  }
+  const { slots: places, scores } = best.ranked()
+  const most = highest(scores)
   /** Its own and what is lent, of one signal. */
   const split = ({ own, all }: typeof words, i: number, top: number): [number, number] => [
     (own[i] ?? 0) / top / most,
     ((all[i] ?? 0) - (own[i] ?? 0)) / top / most,
   ]
-  return firstByScore(scored, k).map(({ memory, score, i }) => {
+  return Array.from(places).flatMap((i, rank) => {
+    const memory = memories[i]
+    if (!memory) return []
     const [ownWords, wordsAround] = split(words, i, mostWords)
     const [ownMeaning, meaningAround] = split(meaning, i, mostMeaning)
     const parts = { words: ownWords, wordsAround, meaning: ownMeaning, meaningAround }
-    return { memory, score, parts: { ...parts, speaker: (speaker[i] ?? 0) / most } }
+    return { memory, score: (scores[rank] ?? 0) / most, parts: { ...parts, speaker: speaker(memory) / most } }
   })
+}
+
+/**
+ * The Memories of both lists, those of `keywords` first; with their cosines, min-max-scaled, where the list of cosines tells
+ * them all.
+ */
+function findMemories(
+  table: CellTable,
+  keywords: readonly Listed[],
+  { list, rest }: Signal,
+): { found: MemoryEntry[]; scaled: Float32Array | undefined } {
+  const { best: places } = table.passArrays()
+  const toScale = minMax(list)
+  const scaled = new Float32Array(keywords.length + list.length)
+  const found = keywords.map(({ memory }) => memory)
+  found.forEach(({ number }, i) => (places[number] = i + 1))
+  for (const { memory, score } of list) {
+    const known = places[memory.number] ?? 0
+    const place = known > 0 ? known : found.push(memory)
+    scaled[place - 1] = toScale(score)
+  }
+  for (const { number } of found) places[number] = 0
+  return { found, scaled: toScale(rest) > 0 ? undefined : scaled }
+}
+
+/** Scores of the Memories in the list, and of the others behind them the most that they can have. */
+function listedScores(found: readonly MemoryEntry[], { list, rest }: Signal): { own: Float32Array; all: Float32Array } {
+  const all = Float32Array.from(found, (_, i) => list[i]?.score ?? rest)
+  return { own: all, all }
 }
 
 /** Of the best Cell of each Memory, its own and with what those around lend. */
@@ -115,16 +158,18 @@ function bestSlot(cells: readonly CellEntry[], bm25: KeywordScores): number {
 function cosines({ memories }: Surroundings, { list, scoresAt }: Signal): Float32Array {
   const best = new Float32Array(memories.length)
   if (list.length === 0) return best
-  const slots: number[] = []
-  const owners: number[] = []
-  memories.forEach(({ cells }, index) => {
-    for (const { slot } of cells) {
-      slots.push(slot)
-      owners.push(index)
+  const cells = memories.reduce((sum, memory) => sum + memory.cells.length, 0)
+  const slots = new Uint32Array(cells)
+  const owners = new Uint32Array(cells)
+  let next = 0
+  memories.forEach((memory, index) => {
+    for (const { slot } of memory.cells) {
+      slots[next] = slot
+      owners[next++] = index
     }
   })
   const toScale = minMax(list)
-  scoresAt(Uint32Array.from(slots)).forEach((score, i) => {
+  scoresAt(slots).forEach((score, i) => {
     const owner = owners[i] ?? 0
     best[owner] = Math.max(best[owner] ?? 0, toScale(score))
   })

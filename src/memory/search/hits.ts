@@ -10,11 +10,9 @@ const CELLS_PER_HIT = 10
  * both do alike. Contract: memory.md 4.3.
  */
 export function hitsOf(ranked: readonly Fused[], signals: Signals, includeCells: boolean): SearchHit[] {
-  const byKeyword = placesIn(signals.keyword)
-  const byVector = placesIn(signals.vector)
   return ranked.map(({ memory, score, parts }) => {
-    const keyword = byKeyword.get(memory) ?? unlisted(signals.keyword, memory)
-    const vector = byVector.get(memory) ?? unlisted(signals.vector, memory)
+    const keyword = placeIn(signals.keyword, memory) ?? unlisted(signals.keyword, memory)
+    const vector = placeIn(signals.vector, memory) ?? unlisted(signals.vector, memory)
     const shown = (keyword?.rank ?? Infinity) < (vector?.rank ?? Infinity) ? keyword : (vector ?? keyword)
     return {
       memoryId: memory.id,
@@ -34,8 +32,10 @@ interface Place {
   rank: number
 }
 
-function placesIn({ list }: Signal): Map<MemoryEntry, Place> {
-  return new Map(list.map(({ memory, cell, score }, rank) => [memory, { cell, score, rank }]))
+function placeIn({ list }: Signal, memory: MemoryEntry): Place | undefined {
+  const rank = list.findIndex((listed) => listed.memory === memory)
+  const found = list[rank]
+  return found && { cell: found.cell, score: found.score, rank }
 }
 
 /** Of a Memory that the other list or its neighbours brought in: its best Cell all the same. */

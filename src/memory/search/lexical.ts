@@ -162,8 +162,11 @@ export class LexicalIndex {
     const most = this.#weigh(query)
     return (slot) => {
       const norm = base + slope * (this.#lengths[slot] ?? 0)
+      const start = this.#starts[slot] ?? 0
+      const end = start + (this.#counts[slot] ?? 0)
       let score = 0
-      for (const entry of this.#entries(slot)) {
+      for (let at = start; at < end; at++) {
+        const entry = this.#log[at] ?? 0
         const weight = most[entry >>> COUNT_BITS] ?? 0
         if (weight === 0) continue
         const count = entry & COUNT_MASK

@@ -7,6 +7,8 @@ import { type Listed, listed } from './memory-list.ts'
 export interface Signal {
   /** Best first, one entry a Memory. */
   list: Listed[]
+  /** No Cell of a Memory outside the list, and none of those in it but for the one listed, scores higher. */
+  rest: number
   /** Scores of these slots in their order; -Infinity where there is none. */
   scoresAt: (slots: Uint32Array) => Float32Array
   /** Of scores that a database holds: brings those of all Cells of these Memories here. Without it `scoresAt` lacks them. */
@@ -23,6 +25,7 @@ export interface Signals {
 /** BM25 as a signal. */
 export const keywordSignal = (scores: KeywordScores): Signal => ({
   list: scores.list,
+  rest: scores.rest,
   scoresAt: (slots) => Float32Array.from(slots, (slot) => scores.at(slot) || -Infinity),
 })
 
@@ -45,18 +48,21 @@ export async function vectorSignal(
     n *= 4
     ;({ slots, scores } = codes.top(query, n, mask))
   }
+  const rest = slots.length < depth ? -Infinity : (scores.at(-1) ?? -Infinity)
   const cells = Array.from(slots.subarray(0, exact), (slot) => table.at(slot))
   const exactly = await rescore?.(
     query,
     cells.map(({ cellNo }) => cellNo),
   )
   cells.forEach(({ cellNo }, i) => (scores[i] = exactly?.get(cellNo) ?? scores[i] ?? 0))
-  const known = new Map(Array.from(slots, (slot, i) => [slot, scores[i] ?? 0]))
+  const known = new Map(cells.map(({ slot }, i) => [slot, scores[i] ?? 0]))
   return {
     list: listed(table, slots, scores),
+    rest,
     scoresAt: (asked) => {
       const found = codes.scoreAt(asked, query)
-      return found.map((score, i) => known.get(asked[i] ?? -1) ?? score)
+      for (let i = 0; i < asked.length; i++) found[i] = known.get(asked[i] ?? -1) ?? found[i] ?? 0
+      return found
     },
   }
 }

@@ -1,92 +1,90 @@
 export interface Ranked {
+  /** What was pushed: slots, or other numbers. */
   slots: Uint32Array
   /** Best first. */
   scores: Float32Array
 }
 
-/** Keeps the k best of a stream; of equal scores those that came first. A heap with the worst one on top. */
+/** Keeps the k best of a stream, of equal scores those with the lower number. A heap with the worst one on top. */
 export class TopK {
-  /** What does not exceed it cannot get in: ask before `push`, then most of a stream costs one comparison. */
+  /** What is below it cannot get in: ask before `push`, then most of a stream costs one comparison. */
   floor = -Infinity
   readonly #k: number
-  /** In the order of the heap; `#turns` tells the order in which they came. */
+  readonly #comesAfter: (a: number, b: number) => boolean
+  /** In the order of the heap. */
   readonly #scores: Float32Array
   readonly #slots: Uint32Array
-  readonly #turns: Uint32Array
   #size = 0
-  #pushed = 0
 
-  /** @param k at least 1 */
-  constructor(k: number) {
+  /**
+   * @param k at least 1
+   * @param comesAfter another order of equal scores
+   */
+  constructor(k: number, comesAfter = (a: number, b: number): boolean => a > b) {
     this.#k = k
+    this.#comesAfter = comesAfter
     this.#scores = new Float32Array(k)
     this.#slots = new Uint32Array(k)
-    this.#turns = new Uint32Array(k)
-  }
-
-  /** The lowest score kept; -Infinity while there is none. */
-  get worst(): number {
-    return this.#size === 0 ? -Infinity : (this.#scores[0] ?? 0)
   }
 
   push(slot: number, score: number): void {
-    const turn = this.#pushed++
-    if (this.#size < this.#k) this.#rise(this.#size++, slot, score, turn)
-    else this.#sink(slot, score, turn)
-    if (this.#size === this.#k) this.floor = this.worst
+    if (this.#size < this.#k) this.#rise(this.#size++, slot, score)
+    else if (!this.#isWorse(slot, score, 0)) this.#sink(slot, score)
+    if (this.#size === this.#k) this.floor = this.#scores[0] ?? 0
   }
 
+  /** All that were kept; it is empty then. */
   ranked(): Ranked {
-    const scores = this.#scores
-    const turns = this.#turns
-    const order = Array.from({ length: this.#size }, (_, i) => i).sort(
-      (a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || (turns[a] ?? 0) - (turns[b] ?? 0),
-    )
-    return {
-      slots: Uint32Array.from(order, (i) => this.#slots[i] ?? 0),
-      scores: Float32Array.from(order, (i) => scores[i] ?? 0),
+    const slots = new Uint32Array(this.#size)
+    const scores = new Float32Array(this.#size)
+    while (this.#size > 0) {
+      const last = --this.#size
+      slots[last] = this.#slots[0] ?? 0
+      scores[last] = this.#scores[0] ?? 0
+      this.#sink(this.#slots[last] ?? 0, this.#scores[last] ?? 0)
     }
+    this.floor = -Infinity
+    return { slots, scores }
   }
 
   /** Whether one is to leave before another. */
-  #isWorse(score: number, turn: number, at: number): boolean {
+  #isWorse(slot: number, score: number, at: number): boolean {
     const other = this.#scores[at] ?? 0
-    return score < other || (score === other && turn > (this.#turns[at] ?? 0))
+    return score < other || (score === other && this.#comesAfter(slot, this.#slots[at] ?? 0))
   }
 
-  #rise(from: number, slot: number, score: number, turn: number): void {
+  #rise(from: number, slot: number, score: number): void {
     let at = from
     while (at > 0) {
       const parent = (at - 1) >>> 1
-      if (!this.#isWorse(score, turn, parent)) break
+      if (!this.#isWorse(slot, score, parent)) break
       this.#move(parent, at)
       at = parent
     }
-    this.#set(at, slot, score, turn)
+    this.#set(at, slot, score)
   }
 
   /** In place of the worst one. */
-  #sink(slot: number, score: number, turn: number): void {
+  #sink(slot: number, score: number): void {
     let at = 0
     for (;;) {
       let child = 2 * at + 1
       if (child >= this.#size) break
       const right = child + 1
-      if (right < this.#size && this.#isWorse(this.#scores[right] ?? 0, this.#turns[right] ?? 0, child)) child = right
-      if (this.#isWorse(score, turn, child)) break
+      if (right < this.#size && this.#isWorse(this.#slots[right] ?? 0, this.#scores[right] ?? 0, child)) child = right
+      if (this.#isWorse(slot, score, child)) break
       this.#move(child, at)
       at = child
     }
-    this.#set(at, slot, score, turn)
+    this.#set(at, slot, score)
   }
 
   #move(from: number, to: number): void {
-    this.#set(to, this.#slots[from] ?? 0, this.#scores[from] ?? 0, this.#turns[from] ?? 0)
+    this.#set(to, this.#slots[from] ?? 0, this.#scores[from] ?? 0)
   }
 
-  #set(at: number, slot: number, score: number, turn: number): void {
+  #set(at: number, slot: number, score: number): void {
     this.#scores[at] = score
     this.#slots[at] = slot
-    this.#turns[at] = turn
   }
 }

@@ -38,6 +38,8 @@ export class WorkspaceIndex {
   #codes: Codes | undefined
   /** By slot: 1 where a vector other than zero is. */
   #embedded = new Uint8Array(64)
+  /** How many of these are 1. */
+  #withVector = 0
 
   /** @param isSparse whether vectors of queries have few values other than zero */
   constructor({ rescore, database, isSparse = false }: IndexOptions = {}) {
@@ -101,6 +103,7 @@ export class WorkspaceIndex {
     if (weights) return fuseWeighted(signals, weights).slice(0, k)
     const asked = speakersAskedFor(text)
     const context: Context = {
+      table: this.#table,
       lexical: this.#lexical,
       terms,
       bm25,
@@ -137,30 +140,43 @@ export class WorkspaceIndex {
     } else {
       this.#codes?.clear(slot)
     }
-    if (slot >= this.#embedded.length) this.#embedded = grownBytes(this.#embedded, slot)
-    this.#embedded[slot] = vector === 'elsewhere' || this.#codes?.has(slot) ? 1 : 0
+    this.#setEmbedded(slot, vector === 'elsewhere' || this.#codes?.has(slot) ? 1 : 0)
   }
 
   #remove(cell: CellEntry): void {
     this.#lexical.remove(cell.slot)
     this.#codes?.clear(cell.slot)
-    this.#embedded[cell.slot] = 0
+    this.#setEmbedded(cell.slot, 0)
     this.#table.remove(cell)
+  }
+
+  #setEmbedded(slot: number, is: 0 | 1): void {
+    if (slot >= this.#embedded.length) this.#embedded = grownBytes(this.#embedded, slot)
+    this.#withVector += is - (this.#embedded[slot] ?? 0)
+    this.#embedded[slot] = is
   }
 
   /** Cells that got a score of either kind. */
   #scanned(bm25: KeywordScores, vector: Signal, mask: Uint8Array | undefined): number {
     const withVectors = vector.list.length > 0
+    if (!mask) {
+      if (!withVectors) return bm25.scored.length
+      return bm25.scored.reduce((sum, slot) => sum + (this.#embedded[slot] === 1 ? 0 : 1), this.#withVector)
+    }
     let scanned = 0
     for (let slot = 0; slot < this.#table.slots; slot++) {
-      if (mask && mask[slot] !== 1) continue
+      if (mask[slot] !== 1) continue
       if (bm25.has(slot) || (withVectors && this.#embedded[slot] === 1)) scanned++
     }
     return scanned
   }
 }
 
-const NOTHING: Signal = { list: [], scoresAt: (slots) => new Float32Array(slots.length).fill(-Infinity) }
+const NOTHING: Signal = {
+  list: [],
+  rest: -Infinity,
+  scoresAt: (slots) => new Float32Array(slots.length).fill(-Infinity),
+}
 
 function grownBytes(bytes: Uint8Array, slot: number): Uint8Array<ArrayBuffer> {
   const grown = new Uint8Array(Math.ceil((slot + 1) * 1.5))

@@ -2,11 +2,14 @@ import { systemClock } from '../../base/clock.ts'
 import { createLogger } from '../../base/log.ts'
 import { inList, type Database } from '../../database/database.ts'
 import { openDatabase, type DatabaseAddress } from '../../database/open.ts'
+import { HASH_MODEL } from '../embedder/hash.ts'
 import type { CellDocument, CellSource, ChangeBatch, MemoryCells } from '../search/types.ts'
 import type { CellRow } from './cells.ts'
 import { Bodies } from './content/bodies.ts'
 import { openContent, type ContentAddress } from './content/open.ts'
+import { fromBytes, productsWith } from './vector/bytes.ts'
 import { vectorStore, type VectorDriver } from './vector/index.ts'
+import { VectorCache } from './vector/vector-cache.ts'
 import type { VectorStore } from './vector/vector-store.ts'
 
 const MEMORIES_AT_ONCE = 500
@@ -57,21 +60,40 @@ export function createCellSource(
   vectors: VectorStore,
   bodies: Bodies,
 ): CellSource {
-  const { search, products } = vectors
+  const { search, findBytes } = vectors
+  const kept = new VectorCache()
+  const bytesOf = async (model: string, cellNos: readonly number[]): Promise<Map<number, Uint8Array>> => {
+    const found = (await findBytes?.(vector, model, cellNos)) ?? new Map<number, Uint8Array>()
+    if (model === HASH_MODEL) for (const [cellNo, bytes] of found) kept.put(cellNo, bytes)
+    return found
+  }
   const vectorsOf = async (cells: readonly CellRow[], model: string): Promise<VectorsOfCells> => {
     if (search) return new Map(cells.map((cell) => [cell.cell_no, cell.embedding_model === model ? 'elsewhere' : null]))
-    return vectors.find(
-      vector,
+    const found = await bytesOf(
       model,
       cells.map((cell) => cell.cell_no),
     )
+    return new Map(Array.from(found, ([cellNo, bytes]) => [cellNo, fromBytes(bytes)]))
+  }
+  const cosines: CellSource['cosines'] = async (model, query, cellNos) => {
+    const productOf = productsWith(query)
+    const products = new Map<number, number>()
+    const unread: number[] = []
+    for (const cellNo of cellNos) {
+      const bytes = model === HASH_MODEL ? kept.get(cellNo) : undefined
+      if (bytes) products.set(cellNo, productOf(bytes))
+      else unread.push(cellNo)
+    }
+    if (unread.length === 0) return products
+    for (const [cellNo, bytes] of await bytesOf(model, unread)) products.set(cellNo, productOf(bytes))
+    return products
   }
   return {
     count: (workspaceId) => countCells(metadata, workspaceId),
     changes: (workspaceId, model, sinceSeq) =>
       readChanges(metadata, bodies, workspaceId, sinceSeq, (cells) => vectorsOf(cells, model)),
     version: () => metadata.version(),
-    ...(products && { cosines: (model, query, cellNos) => products(vector, model, query, cellNos) }),
+    ...(findBytes && { cosines }),
     ...(search && { vectorSearch: (workspaceId, model) => search(vector, workspaceId, model) }),
     close: () => Promise.resolve(),
   }

@@ -122,15 +122,17 @@ export async function countMemories(db: Queryable, workspaceId: string, collecti
 
 /** True while some Cell of the workspace has no vector of the model. Relies on memory_by_model, a seek a branch. */
 export async function hasUnembedded(db: Queryable, workspaceId: string, model: string): Promise<boolean> {
-  const waiting = (condition: string): string =>
-    `SELECT 1 AS waiting FROM memory
-      WHERE workspace_id = $1 AND forgotten_at IS NULL AND cell_count > 0 AND embedded_model ${condition}`
-  const row = await db.get(
-    `SELECT 1 AS waiting WHERE EXISTS (${waiting('IS NULL')}) OR EXISTS (${waiting('< $2')}) OR EXISTS (${waiting('> $2')})`,
-    [workspaceId, model],
-  )
-  return row !== undefined
+  return (await db.get(`SELECT 1 AS waiting WHERE ${UNEMBEDDED}`, [workspaceId, model])) !== undefined
 }
+
+/** Whether the workspace $1 has a Cell without a vector of the model $2. */
+export const UNEMBEDDED = `(${['IS NULL', '< $2', '> $2']
+  .map(
+    (other) =>
+      `EXISTS (SELECT 1 FROM memory AS waiting WHERE waiting.workspace_id = $1 AND waiting.forgotten_at IS NULL
+                 AND waiting.cell_count > 0 AND waiting.embedded_model ${other})`,
+  )
+  .join(' OR ')})`
 
 /** What an imprint stores. */
 export async function insertMemory(tx: Queryable, row: MemoryRow): Promise<void> {

@@ -28,6 +28,7 @@ export const recallTools: readonly Tool[] = [
     async (call, { workspace_id, cursor, ...request }) => {
       const isSized = request.k !== undefined
       const answer = await call.service.recall.run(call.caller, await call.workspace(workspace_id), request)
+      if (cursor === undefined && (isSized || fits(answer.results))) return answer
       const hits = isSized ? answer.results : answer.results.map(withShortText)
       const { items, rest } = fittingPart(hits, cursor, isSized)
       return { ...answer, results: items, ...rest }

@@ -1,27 +1,35 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { CellTable } from '../../../src/memory/search/cell-table.ts'
-import { byScore, firstByScore } from '../../../src/memory/search/memory-list.ts'
+import { byScore, listRanked, rankMemories } from '../../../src/memory/search/memory-list.ts'
 import { memoryOf } from './cells.ts'
 
-describe('firstByScore', () => {
-  const table = new CellTable()
-  const memories = Array.from({ length: 60 }, (_, i) => {
-    const [cell] = memoryOf(i, ['a text']).cells
-    if (!cell) throw new Error('a Memory has a Cell')
-    return table.add(cell).memory
-  })
+/** Ids of ours begin with a time, those of others do not; both kinds stand beside each other. */
+const idOf = (i: number): string =>
+  i % 3 === 0 ? `mem_x${(i * 37) % 100}` : `mem_01M8179Q${'KW'[i % 2]}${i % 7}${i}ABCDEF`
 
-  test('is the beginning of all in order, also of equal scores', () => {
-    const scores = fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 0, maxLength: memories.length })
-    fc.assert(
-      fc.property(scores, fc.integer({ min: 1, max: 70 }), (given, count) => {
-        const items = given.flatMap((score, i) => {
-          const memory = memories[(i * 37) % memories.length]
-          return memory ? [{ memory, score }] : []
-        })
-        expect(firstByScore(items, count)).toEqual(items.toSorted(byScore).slice(0, count))
-      }),
-    )
-  })
+test('a list is the beginning of all Memories in order, also of equal scores', () => {
+  const table = new CellTable()
+  const cells = Array.from({ length: 60 }, (_, i) =>
+    memoryOf(i, ['a text', 'another'], { memoryId: idOf(i) }).cells.map((cell) => table.add(cell)),
+  ).flat()
+  const given = fc.array(fc.nat(5), { minLength: cells.length, maxLength: cells.length })
+  fc.assert(
+    fc.property(given, fc.integer({ min: 1, max: 70 }), fc.boolean(), (points, depth, masked) => {
+      const mask = masked ? Uint8Array.from(cells, (_, i) => (i % 5 === 0 ? 0 : 1)) : undefined
+      const slots = cells.flatMap(({ slot }) => ((points[slot] ?? 0) > 0 ? slot : []))
+      const ranked = rankMemories(table, { scores: Float32Array.from(points), slots, mask, depth, floor: 0 }).ranked()
+      const best = new Map<
+        string,
+        { memory: (typeof cells)[number]['memory']; cell: (typeof cells)[number]; score: number }
+      >()
+      for (const cell of cells) {
+        const score = points[cell.slot] ?? 0
+        if (score === 0 || mask?.[cell.slot] === 0 || score <= (best.get(cell.memory.id)?.score ?? 0)) continue
+        best.set(cell.memory.id, { memory: cell.memory, cell, score })
+      }
+      expect(listRanked(table, ranked)).toEqual([...best.values()].toSorted(byScore).slice(0, depth))
+    }),
+    { seed: 11 },
+  )
 })

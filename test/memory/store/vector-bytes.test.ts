@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { embedDocument } from '../../../src/memory/embedder/hash.ts'
-import { dotOf, fromBytes, toBytes } from '../../../src/memory/store/vector/bytes.ts'
+import { fromBytes, productsWith, toBytes } from '../../../src/memory/store/vector/bytes.ts'
 import { dot, randomSource } from '../search/random-vectors.ts'
 
 /** So many values, of which some are zero. */
@@ -25,7 +25,7 @@ describe('bytes of vectors', () => {
     const vector = vectorOf(length, zeros)
     expect(fromBytes(toBytes(vector))).toEqual(vector)
     const query = vectorOf(length, 0.5)
-    expect(dotOf(toBytes(vector), query)).toBe(dot(query, vector))
+    expect(productsWith(query)(toBytes(vector))).toBe(dot(query, vector))
   })
 
   test('a short text of hash:default takes a third of the bytes, a vector without zeros no more than before', () => {
@@ -36,7 +36,7 @@ describe('bytes of vectors', () => {
   test('bytes as they were written before packing are read', () => {
     const vector = vectorOf(1024, 0.8)
     expect(fromBytes(new Uint8Array(vector.buffer))).toEqual(vector)
-    expect(dotOf(new Uint8Array(vector.buffer), vector)).toBe(dot(vector, vector))
+    expect(productsWith(vector)(new Uint8Array(vector.buffer))).toBe(dot(vector, vector))
   })
 
   test('bytes that begin at any place are read', () => {
@@ -46,7 +46,7 @@ describe('bytes of vectors', () => {
       const shifted = new Uint8Array(bytes.length + 1).subarray(1)
       shifted.set(bytes)
       expect(fromBytes(shifted)).toEqual(vector)
-      expect(dotOf(shifted, vector)).toBe(dot(vector, vector))
+      expect(productsWith(vector)(shifted)).toBe(dot(vector, vector))
     }
   })
 
@@ -58,6 +58,6 @@ describe('bytes of vectors', () => {
     ['a length without room for its map', [0, 0, 128, 63, 1, 0, 0, 0, 64, 0]],
   ])('%s are of no vector', (_, bytes) => {
     expect(() => fromBytes(Uint8Array.from(bytes))).toThrow(RangeError)
-    expect(() => dotOf(Uint8Array.from(bytes), new Float32Array(32))).toThrow(RangeError)
+    expect(() => productsWith(new Float32Array(32))(Uint8Array.from(bytes))).toThrow(RangeError)
   })
 })

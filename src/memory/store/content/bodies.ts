@@ -11,8 +11,11 @@ import { decodeVersion, encodeVersion, type VersionBody } from './version-object
 /** What tells the body of a version: `content_bytes` is set once it was put into a content store. */
 export type VersionRef = Pick<VersionRow, 'memory_id' | 'watermark' | 'content' | 'content_bytes' | 'content_md5_after'>
 
+/** What tells the text of a Cell. */
+export type CellText = Pick<CellRow, 'cell_no' | 'memory_id' | 'seq' | 'text' | 'text_bytes' | 'text_md5'>
+
 /** A Cell with its text, wherever that lies. */
-export type Cell<T extends CellRow = CellRow> = T & { text: string }
+export type Cell<T extends CellText = CellRow> = T & { text: string }
 
 /** Texts that are nowhere any more: refused with a 500, or left out. */
 type Lost = 'refuse' | 'skip'
@@ -76,7 +79,11 @@ export class Bodies {
   }
 
   /** Cells with their texts, in the order given. A Cell that was removed meanwhile is left out. @throws as `contents`. */
-  async texts<T extends CellRow>(cells: readonly T[], lost: Lost = 'refuse', signal?: AbortSignal): Promise<Cell<T>[]> {
+  async texts<T extends CellText>(
+    cells: readonly T[],
+    lost: Lost = 'refuse',
+    signal?: AbortSignal,
+  ): Promise<Cell<T>[]> {
     const apart = new Set(cells.filter(isCellApart).map((cell) => cell.memory_id))
     if (apart.size === 0) return cells.filter(hasText)
     const heads = await findStoredHeads(this.#db, [...apart])
@@ -180,12 +187,12 @@ export class Bodies {
 const isApart = ({ content, content_bytes: bytes }: Pick<VersionRef, 'content' | 'content_bytes'>): boolean =>
   content === null || bytes !== null
 
-const isCellApart = ({ text, text_bytes: bytes }: CellRow): boolean => text === null || bytes !== null
+const isCellApart = ({ text, text_bytes: bytes }: CellText): boolean => text === null || bytes !== null
 
-const hasText = <T extends CellRow>(cell: T): cell is Cell<T> => cell.text !== null
+const hasText = <T extends CellText>(cell: T): cell is Cell<T> => cell.text !== null
 
 /** Finds a Cell's text by where it stands, else by its hash: the Cell may have moved since its row was read. */
-function textFinder({ cells }: VersionBody): (cell: CellRow) => string | undefined {
+function textFinder({ cells }: VersionBody): (cell: CellText) => string | undefined {
   let byHash: Map<string, string> | undefined
   return ({ seq, text_md5: hash }) => {
     const text = cells[seq]

@@ -46,24 +46,40 @@ export function fromBytes(bytes: Uint8Array): Float32Array {
 }
 
 /**
- * The sum of products with a vector's values, without unpacking it: an array for each of a search's candidates is what a
- * search would spend most on. @throws RangeError for bytes that are of no vector
+ * Sums of products with a query's values, without unpacking: an array for each of a search's candidates is what a search
+ * would spend most on. Of a packed vector only what the query has too is looked at.
+ * @throws RangeError for bytes that are of no vector
  */
-export function dotOf(bytes: Uint8Array, query: Float32Array): number {
-  const { values, map } = partsOf(bytes)
-  let sum = 0
-  if (!map) {
-    for (let i = 0; i < values.length; i++) sum += (query[i] ?? 0) * (values[i] ?? 0)
+export function productsWith(query: Float32Array): (bytes: Uint8Array) => number {
+  const asked = new Uint32Array(Math.ceil(query.length / 32))
+  for (let i = 0; i < query.length; i++) if (query[i] !== 0) asked[i >>> 5] = (asked[i >>> 5] ?? 0) | (1 << (i & 31))
+  return (bytes) => {
+    const { values, map, length } = partsOf(bytes)
+    let sum = 0
+    if (!map) {
+      for (let i = 0; i < values.length; i++) sum += (query[i] ?? 0) * (values[i] ?? 0)
+      return sum
+    }
+    const bits = new Uint32Array(map.buffer, map.byteOffset, length / 32)
+    let next = 0
+    for (let at = 0; at < bits.length; at++) {
+      const there = bits[at] ?? 0
+      for (let both = there & (asked[at] ?? 0); both !== 0; both &= both - 1) {
+        const bit = 31 - Math.clz32(both & -both)
+        const before = next + countBits(there & ((1 << bit) - 1))
+        sum += (query[32 * at + bit] ?? 0) * (values[before] ?? 0)
+      }
+      next += countBits(there)
+    }
+    if (next !== values.length) throw noVector()
     return sum
   }
-  let next = 0
-  for (let at = 0; at < map.length; at++) {
-    for (let rest = map[at] ?? 0; rest !== 0; rest &= rest - 1) {
-      sum += (query[8 * at + lowestBit(rest)] ?? 0) * (values[next++] ?? 0)
-    }
-  }
-  if (next !== values.length) throw noVector()
-  return sum
+}
+
+function countBits(word: number): number {
+  const pairs = word - ((word >>> 1) & 0x55555555)
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
 }
 
 /** The values that are there, where they belong if some are not, and how many there should be. */

@@ -1,5 +1,5 @@
 import { inNumbers, type Queryable } from '../../../database/database.ts'
-import { dotOf, fromBytes, toBytes } from './bytes.ts'
+import { fromBytes, toBytes } from './bytes.ts'
 import type { VectorStore } from './vector-store.ts'
 
 /** Rows of bytes in either kind of database, searched in memory. */
@@ -15,12 +15,10 @@ export const vectorRows: VectorStore = {
   },
 
   async find(db, model, cellNos) {
-    return new Map((await readRows(db, model, cellNos)).map((row) => [row.cell_no, fromBytes(row.vector)]))
+    return new Map(Array.from(await findBytes(db, model, cellNos), ([cellNo, bytes]) => [cellNo, fromBytes(bytes)]))
   },
 
-  async products(db, model, query, cellNos) {
-    return new Map((await readRows(db, model, cellNos)).map((row) => [row.cell_no, dotOf(row.vector, query)]))
-  },
+  findBytes,
 
   async findEmbedded(db, model, cellNos) {
     const rows = await db.all<{ cell_no: number }>(
@@ -45,8 +43,10 @@ export const vectorRows: VectorStore = {
     ]),
 }
 
-const readRows = (db: Queryable, model: string, cellNos: readonly number[]) =>
-  db.all<{ cell_no: number; vector: Uint8Array }>(
+async function findBytes(db: Queryable, model: string, cellNos: readonly number[]): Promise<Map<number, Uint8Array>> {
+  const rows = await db.all<{ cell_no: number; vector: Uint8Array }>(
     `SELECT cell_no, vector FROM cell_vector WHERE cell_no IN ${inNumbers(db, '$1')} AND model = $2`,
     [JSON.stringify(cellNos), model],
   )
+  return new Map(rows.map((row) => [row.cell_no, row.vector]))
+}

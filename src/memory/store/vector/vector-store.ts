@@ -11,13 +11,8 @@ export interface CellVector {
 export interface VectorStore {
   insert(tx: Queryable, workspaceId: string, model: string, vectors: readonly CellVector[]): Promise<void>
   find(db: Queryable, model: string, cellNos: readonly number[]): Promise<Map<number, Float32Array>>
-  /** Products of the Cells' vectors with a query's, by Cell. Only where vectors are searched in memory. */
-  products?: (
-    db: Queryable,
-    model: string,
-    query: Float32Array,
-    cellNos: readonly number[],
-  ) => Promise<Map<number, number>>
+  /** The same as they are stored, to be read by bytes.ts. Only where vectors are searched in memory. */
+  findBytes?: (db: Queryable, model: string, cellNos: readonly number[]) => Promise<Map<number, Uint8Array>>
   /** Those of the Cells that have a vector of the model. */
   findEmbedded(db: Queryable, model: string, cellNos: readonly number[]): Promise<Set<number>>
   /** Deletes the Cells' vectors: of one model if it is named, else all. */
