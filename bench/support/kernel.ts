@@ -84,14 +84,14 @@ export interface Workers {
   turnsPerClaim: number
 }
 
-/** Not started yet. */
+/** Not started yet. All runs are of one agent, which is not what bounds them. */
 export const openKernel = (store: KernelStore, modelHost: ModelHost, workers: Workers): Promise<Assembled> =>
   assemble(
     checkOptions({
       store,
       modelHost,
       workerConcurrencyLimit: workers.concurrency,
-      agentRunWorkers: { scopes: [SCOPE], ...workers },
+      agentRunWorkers: { scopes: [SCOPE], ...workers, maxActivePerAgent: 0 },
     }),
     pino({ level: 'warn' }, pino.destination(2)),
   )

@@ -56,7 +56,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const { address } = place
       // The time of the processes that die, and later.
       const clock = { now: () => Date.now() + ahead, advance: (ms: number) => void (ahead += ms) }
-      const open = () => (dialect === 'sqlite' ? newSqliteStore(address, { clock }) : newPostgresStore(address, { clock }))
+      const open = () =>
+        dialect === 'sqlite' ? newSqliteStore(address, { clock }) : newPostgresStore(address, { clock })
       const store = await open()
       const storePlace = { driver: dialect, clock, open, remove: async () => {} }
       kernel = await openKernel({ ...fixture(clock), place: storePlace, store }, servedParts(desk))
