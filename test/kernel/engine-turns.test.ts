@@ -211,6 +211,22 @@ describeStores('turns', (open) => {
     expect(await it.read(id)).toMatchObject({ status: 'canceled', lastAppliedTurn: 1, budgetUsage: { turns: 1 } })
   })
 
+  test('a turn whose answer was stored by a holder that is gone is closed and charged when its run is canceled', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Stored')
+    model().script(goal, [{ outcome: { status: 'completed', output: 'nobody sees it' } }])
+    const { id } = await it.create({ goal })
+    it.parts.onStep = (step) => {
+      if (step === 'stored') throw new Error('killed')
+    }
+    const held = await it.claim()
+    if (!held) throw new Error('nothing was claimed')
+    await expect(it.turn(held)).rejects.toThrow('killed')
+    await it.command(id, { kind: 'cancel' })
+    expect(await it.turns(id)).toMatchObject([{ status: 'canceled', discardReason: 'run_canceled' }])
+    expect(await it.read(id)).toMatchObject({ status: 'canceled', lastAppliedTurn: 1, budgetUsage: { turns: 1 } })
+  })
+
   test('kernel#51 a fault inside the last transaction: no change of the run; the retry applies without the model', async () => {
     const it = bench(open(), model())
     const goal = it.goal('Fault')

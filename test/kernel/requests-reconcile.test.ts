@@ -100,6 +100,26 @@ describeKernels('requests that are brought on', (open) => {
     expect(await reconcile(d)).toBe(0)
   })
 
+  test('kernel#76 a handoff that is accepted while its source is paused goes through when that is resumed', async () => {
+    const d = new Desk(open())
+    const { id, runId } = await d.asked({ kind: 'handoff' })
+    const command = async (kind: string): Promise<void> => {
+      const expectedRevision = (await d.readRun(runId)).revision
+      expect((await d.api.post(`/agent-runs/${runId}/commands`, { kind, expectedRevision })).status).toBe(200)
+    }
+    const decision = await decisionRun(d)
+    await command('pause')
+    await d.end(decision.id, 'completed', { output: { decision: 'accept' } })
+    expect(await reconcile(d)).toBe(0)
+    expect(await d.get(id)).toMatchObject({ status: 'pending', revision: 1 })
+    await command('resume')
+    expect(await reconcile(d)).toBe(1)
+    const request = await d.get(id)
+    expect(request).toMatchObject({ status: 'accepted' })
+    expect(await d.readRun(runId)).toMatchObject({ status: 'completed' })
+    expect(await d.readRun(request.childRunId)).toMatchObject({ status: 'queued', source: 'handoff' })
+  })
+
   test('of a team the first candidate decides, and does it when it accepts', async () => {
     const d = new Desk(open())
     await d.team({ bo: 'hand', cy: 'hand' })

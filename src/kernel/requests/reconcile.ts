@@ -5,9 +5,8 @@ import type { Scope } from '../model/fields.ts'
 import type { AgentRequest } from '../model/request.ts'
 import { isTerminal } from '../run-states.ts'
 import { cancelRun } from '../runs/cancel.ts'
-import { lockRecord, readRecord } from '../store/records.ts'
+import { lockRecord } from '../store/records.ts'
 import { findDecisionRuns, findUndecided, settleDecisionRun, type DecisionRun } from '../store/request-runs.ts'
-import { requests } from '../store/requests.ts'
 import { runs } from '../store/runs.ts'
 import { applyDecision, startDecisionRun } from './decisions.ts'
 import { lockRequest } from './lock.ts'
@@ -42,10 +41,13 @@ async function settleDecisions(context: KernelContext, scope: Scope): Promise<nu
 
 async function settleDecision(change: Change, { requestId, revision, runId }: DecisionRun): Promise<boolean> {
   const { tx, scope, context } = change
+  const { request, source } = await lockRequest(change, requestId)
+  const isOutdated = request.revision !== revision
+  // What is handed over must go on: this is looked at again when the source is resumed.
+  if (!isOutdated && request.kind === 'handoff' && source.status === 'paused') return true
   const run = await lockRecord(tx, runs, scope, runId)
-  const request = await readRecord(tx, requests, scope, requestId)
   if (!(await settleDecisionRun(tx, scope, runId))) return true
-  if (request.revision !== revision) {
+  if (isOutdated) {
     if (!isTerminal(run.status)) await cancelRun(change, run, `Request ${requestId} was decided`)
   } else if (!(await applyDecision(change, request, run))) {
     context.log.warn({ requestId, runId, status: run.status }, 'a decision run ended without a decision')

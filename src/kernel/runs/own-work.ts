@@ -41,7 +41,7 @@ async function cancelCall(change: Change, run: Run, call: ActionCall): Promise<A
 
 /**
  * The run, unsaved, without what it had under way: what nobody began is canceled, what may have been done is charged. Who
- * works on a turn closes it himself, and charges what it used.
+ * waits for the answer of a model closes that turn himself, and charges what it used.
  */
 export async function closeOwnWork(change: Change, run: Run): Promise<Run> {
   let closed = run
@@ -49,15 +49,15 @@ export async function closeOwnWork(change: Change, run: Run): Promise<Run> {
     if (call.status === 'running' || !Object.hasOwn(run.budgetReservations, call.id)) continue
     closed = settleCall(change, closed, call, call.status === 'ambiguous' ? ONE_ACTION : {})
   }
-  const isHeld = run.leaseExpiresAt !== undefined && Date.parse(run.leaseExpiresAt) > change.now
-  return isHeld ? closed : closeAbandonedTurn(change, closed)
+  return closeTurn(change, closed)
 }
 
-/** The run charged with the turn that nobody works on any more, which is closed; as it is where there is none. */
-async function closeAbandonedTurn(change: Change, run: Run): Promise<Run> {
+/** The run charged with its turn, which is closed; as it is where there is none, or the model is at it. */
+async function closeTurn(change: Change, run: Run): Promise<Run> {
   const { tx, scope, at, now } = change
   const { turn } = (await findTurn(tx, scope, run.id, run.lastAppliedTurn + 1)) ?? {}
-  if (!turn) return run
+  const isHeld = run.leaseExpiresAt !== undefined && Date.parse(run.leaseExpiresAt) > now
+  if (!turn || (turn.status === 'running' && isHeld)) return run
   await saveRecord(tx, turns, { ...turn, status: 'canceled', discardReason: 'run_canceled', completedAt: at }, now)
   change.report({
     ...aboutRun(run),

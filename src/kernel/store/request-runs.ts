@@ -42,14 +42,16 @@ export async function settleDecisionRun(tx: Queryable, scope: Scope, runId: stri
   return settled === 1
 }
 
-/** Those that ended, or whose request moved on without them. kernel_request_runs_open. */
+/** Those that ended, or whose request moved on without them; not of a handoff whose source is paused. kernel_request_runs_open. */
 export const findDecisionRuns = (db: Queryable, scope: Scope, limit: number): Promise<DecisionRun[]> =>
   db.all<DecisionRun>(
     `SELECT d.request_id AS "requestId", d.revision, d.run_id AS "runId" FROM kernel_request_runs d
        JOIN kernel_runs r ON r.scope = d.scope AND r.id = d.run_id
        JOIN kernel_requests q ON q.scope = d.scope AND q.id = d.request_id
+       JOIN kernel_runs s ON s.scope = q.scope AND s.id = q.source_run_id
       WHERE d.scope = $1 AND d.settled = 0
-        AND (q.revision <> d.revision OR r.status IN ('completed', 'failed', 'canceled'))
+        AND (q.revision <> d.revision OR (r.status IN ('completed', 'failed', 'canceled')
+          AND (q.kind <> 'handoff' OR s.status <> 'paused')))
       ORDER BY d.run_id LIMIT $2`,
     [scopeKey(scope), limit],
   )
