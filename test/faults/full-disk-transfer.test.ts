@@ -38,7 +38,7 @@ it.skipIf(!canMount)('an export or import that meets a full disk says so, and wi
   expect(out).toMatchObject({ code: 4, stdout: '', stderr: expect.stringMatching(/cannot write .*ENOSPC/) })
   expect(readdirSync(small)).toEqual([])
 
-  mount(join(there.directory, 'data'), '1500k')
+  mount(join(there.directory, 'data'), '1100k')
   writeFileSync(join(there.directory, 'all.jsonl'), text)
   const into = await runProgram(['import', 'all.jsonl'], there)
   expect(into).toMatchObject({ code: 4, stdout: '' })

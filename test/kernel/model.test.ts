@@ -155,5 +155,7 @@ test('kernel#81 an installation says what it leaves out', () => {
     actorType: 'user',
     actorId: 'u',
   })
-  expect(deployment).toMatchObject({ rolloutStatus: 'active', capacity: { maxConcurrentRuns: 1 }, restrictions: {} })
+  expect(deployment).toMatchObject({ capacity: { maxConcurrentRuns: 1 }, restrictions: {} })
+  // One that is there keeps its state where none is named; a new one is active.
+  expect(deployment.rolloutStatus).toBeUndefined()
 })
