@@ -19,6 +19,7 @@ import { printableConfig } from './config/print.ts'
 import { readTls } from './config/tls.ts'
 import { mountGatewayConsole } from './console/gateway.ts'
 import { mountConsole } from './console/index.ts'
+import type { KernelConsole } from './console/kernel/kernel.ts'
 import { probe } from './database/probe.ts'
 import { mountGatewayMetrics } from './gateway/observe/metrics-route.ts'
 import type { Gateway } from './gateway/service.ts'
@@ -61,16 +62,17 @@ interface AppOptions {
  */
 export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {
   const { clock = systemClock, services = SERVICES } = options
-  const warnings = checkStart(config, needsKey(config, services))
+  const warnings = checkStart(config, { memory: services.includes('memory'), kernel: services.includes('kernel') })
   const opened = await openServices(config, { ...options, clock, services })
   const { log, ids, memory, platform, gateway, kernel } = opened
   for (const warning of warnings) log.warn({}, warning)
   const { server } = config
   let tls = await readTls(config, clock.now())
+  const isLocal = (addr: string): boolean => bindsLoopback(addr) && !server.allow_no_auth
   const access = {
     apiKey: config.apiKey,
     apiKeyId: config.apiKey === undefined ? undefined : keyTag(config.apiKey),
-    guardLoopback: bindsLoopback(config) && !server.allow_no_auth,
+    guardLoopback: isLocal(server.addr),
     timeoutMs: server.timeout,
   }
   const allowedOrigins = server.allowed_origins
@@ -96,7 +98,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
           return tls?.cert
         },
       },
-      kernel && { kernel: kernel.kernel, scopes: [config.kernel.scope, ...config.kernel.workers.scopes] },
+      kernelPages(config, kernel),
     )
     if (server.mcp_enable) {
       const { mountMcp } = await import('./mcp/http.ts')
@@ -109,21 +111,22 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   }
   if (platform) mountPlatform(listener, platform, gateway, config)
   if (gateway) mountGateway(listener, gateway, clock, memory !== undefined)
+  const { listenAddr } = config.kernel.api
   const kernelListener =
-    kernel && config.kernel.api.listenAddr !== ''
+    kernel && listenAddr !== ''
       ? createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins, tls })
       : listener
   if (kernel) {
     kernel.mount(kernelListener, {
       token: config.kernel.token ?? config.apiKey,
-      localOrigins: access.guardLoopback ? allowedOrigins : undefined,
+      localOrigins: isLocal(kernelListener === listener ? server.addr : listenAddr) ? allowedOrigins : undefined,
     })
   }
   return {
     listen: async () => {
       await gateway?.start()
       const url = await bind(listener, 'server.addr', server.addr)
-      if (kernelListener !== listener) await bind(kernelListener, 'kernel.api.listenAddr', config.kernel.api.listenAddr)
+      if (kernelListener !== listener) await bind(kernelListener, 'kernel.api.listenAddr', listenAddr)
       memory?.service.start()
       await kernel?.start()
       log.info({ url, ...(config.apiKey !== undefined && { api_key_tag: keyTag(config.apiKey) }) }, 'listening')
@@ -139,7 +142,10 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     reloadCertificate: async () => {
       try {
         tls = await readTls(config, clock.now())
-        if (tls) replaceCertificate(listener, tls)
+        if (tls) {
+          replaceCertificate(listener, tls)
+          replaceCertificate(kernelListener, tls)
+        }
         log.info({}, 'the certificate was read again')
       } catch (error) {
         log.error({ reason: errorText(error) }, 'the certificate could not be read again; the old one stays')
@@ -147,6 +153,12 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     },
   }
 }
+
+/** Whoever signs in with the server's key: not where the kernel has a token of its own, which that key must not stand for. */
+const kernelPages = ({ kernel: settings }: Config, served: ServedKernel | undefined): KernelConsole | undefined =>
+  served && settings.token === undefined
+    ? { kernel: served.kernel, scopes: [settings.scope, ...settings.workers.scopes] }
+    : undefined
 
 interface Services {
   memory: Memory | undefined
@@ -199,10 +211,6 @@ async function openServices(config: Config, options: AppOptions & { clock: Clock
     throw error
   }
 }
-
-/** Memory is guarded by the server's key, and so is a kernel without a token of its own. */
-const needsKey = ({ kernel }: Config, services: readonly ServiceName[]): boolean =>
-  services.includes('memory') || (services.includes('kernel') && kernel.token === undefined)
 
 function mountPlatform(
   listener: FastifyInstance,

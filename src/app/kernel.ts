@@ -3,10 +3,10 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
-import { isLoopback, parseAddress } from '../config/address.ts'
 import { maskPassword } from '../config/dsn.ts'
 import { ConfigError } from '../config/errors.ts'
 import type { Config } from '../config/load.ts'
+import { bindsLoopback } from '../config/start-matrix.ts'
 import { createDefaultAuthorizer } from '../kernel/actions/authorizer.ts'
 import { readSkillFiles, type SkillFiles } from '../kernel/actions/catalog.ts'
 import { createCredentialResolver } from '../kernel/actions/credentials.ts'
@@ -98,8 +98,8 @@ const distinct = (scopes: readonly Scope[]): Scope[] => [
 
 /** Whoever reaches the kernel approves: that must be nobody but who is at this machine. @throws ConfigError */
 function requireLoopback({ kernel: { api }, server }: Config): void {
-  const addr = api.listenAddr === '' ? server.addr : api.listenAddr
-  if (isLoopback(parseAddress(addr)?.host ?? '')) return
+  const addr = [server.addr, api.listenAddr].find((one) => one !== '' && !bindsLoopback(one))
+  if (addr === undefined) return
   throw new ConfigError('--standalone-operator', `--standalone-operator needs a loopback address, not ${addr}`)
 }
 

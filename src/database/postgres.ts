@@ -180,11 +180,16 @@ class PostgresDatabase implements Database {
   }
 
   async transaction<T>(fn: (tx: Queryable) => Promise<T>): Promise<T> {
+    const { result, wrote } = await this.#repeat(() => this.#within(this.#flush ? BEGIN_WITHOUT_FLUSH : 'BEGIN', fn))
+    if (wrote) await this.#flush?.flush() // it is committed: whatever fails here must not run it again
+    return result
+  }
+
+  /** Again while rows are contended. */
+  async #repeat<T>(run: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const { result, wrote } = await this.#within(this.#flush ? BEGIN_WITHOUT_FLUSH : 'BEGIN', fn)
-        if (wrote) await this.#flush?.flush()
-        return result
+        return await run()
       } catch (error) {
         if (attempt === ATTEMPTS || !(error instanceof driver().DatabaseError) || !RETRYABLE.has(error.code ?? ''))
           throw error
