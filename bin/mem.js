@@ -8,6 +8,10 @@ const root = join(__dirname, '..')
 const program = join(root, 'dist/cli.js')
 const words = process.argv.slice(2)
 
+/** The bundles of verbs that must start at once: they load in a few milliseconds. */
+const RUNS = { __proto__: null, run: 'quick', validate: 'quick' }
+const SERVERS = { __proto__: null, serve: 'quick-server', gateway: 'quick-server', mcp: 'quick-server' }
+
 if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   writeSync(1, `${version}\n`) // as quick as `node -e 0`: nothing else is loaded
@@ -18,7 +22,6 @@ if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
   process.exitCode = 4
 }
 
-/** People and scripts start some verbs so often that these have a bundle of their own, which loads in a few milliseconds. */
 async function start() {
   // A reader that went away (`mem list | head -1`) is no failure.
   for (const stream of [process.stdout, process.stderr]) {
@@ -27,8 +30,10 @@ async function start() {
       process.exit()
     })
   }
-  const isQuick = words[0] === 'run' || words[0] === 'validate'
-  const code = isQuick ? await require('./quick.js').loadQuick().runQuick(words, process) : undefined
+  const [verb, next = '-'] = words
+  const isOther = !next.startsWith('-') // `mem gateway keys`, `mem mcp install`
+  const quick = RUNS[verb] ?? (isOther ? undefined : SERVERS[verb])
+  const code = quick ? await require('./quick.js').loadQuick(quick).runQuick(words, process) : undefined
   if (code === undefined) await import(pathToFileURL(program).href)
   else process.exitCode = code
 }

@@ -25,12 +25,12 @@ import { mountGatewayMetrics } from './gateway/observe/metrics-route.ts'
 import type { Gateway } from './gateway/service.ts'
 import { raiseRevision } from './gateway/store/revisions.ts'
 import { replaceCertificate } from './http/certificate.ts'
-import { mountHealth } from './http/health.ts'
+import { healthRoutes } from './http/health.ts'
 import { createListener } from './http/listener.ts'
 import { measureRequests } from './http/metrics.ts'
 import { memoryMetrics } from './memory/metrics.ts'
-import { mountMemory, mountMetrics } from './memory/routes/index.ts'
-import { answerErrors, mountRest, platformRoutes } from './platform/routes/index.ts'
+import { mountMemory, metricsRoute } from './memory/routes/index.ts'
+import { mountOpen, mountRest, platformRoutes } from './platform/routes/index.ts'
 import type { ScryptParameters } from './platform/passwords.ts'
 import type { UserWatch } from './platform/ports.ts'
 import type { Platform } from './platform/service.ts'
@@ -76,7 +76,15 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     timeoutMs: server.timeout,
   }
   const allowedOrigins = server.allowed_origins
-  const listener = createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins, tls, front: gateway?.front })
+  const ofListener = { log, ids, timeoutMs: server.timeout, allowedOrigins }
+  const { listenAddr } = config.kernel.api
+  const isKernels = (path = ''): boolean => (!memory && !platform) || /^\/api\/v1(\/|$)/.test(path)
+  const listener = createListener({
+    ...ofListener,
+    tls,
+    front: gateway?.front,
+    unreadable: (message, path) => (listenAddr === '' && isKernels(path) ? kernel?.unreadable(message) : undefined),
+  })
   const multiTenant = server.mode === 'multi-tenant'
   const figures = [
     ...measureRequests(listener),
@@ -84,8 +92,16 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     ...processMetrics(),
   ]
   if (memory) {
-    mountMemory(listener, memory.service, { ...access, allowedOrigins, multiTenant })
-    mountMetrics(listener, () => renderMetrics(figures))
+    const others = [metricsRoute(() => renderMetrics(figures))]
+    if (server.mcp_enable) {
+      const { mcpRoutes, mountMcpSocket } = await import('./mcp/http.ts')
+      const { toolParts } = await import('./app/tools.ts')
+      const parts = toolParts(config, memory)
+      const settings = { apiKeyId: access.apiKeyId, multiTenant }
+      mountMcpSocket(listener, parts, settings)
+      others.push(...mcpRoutes(parts, settings))
+    }
+    mountMemory(listener, memory.service, { ...access, allowedOrigins, multiTenant }, others)
     mountConsole(
       listener,
       memory.service,
@@ -100,21 +116,14 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       },
       kernelPages(config, kernel),
     )
-    if (server.mcp_enable) {
-      const { mountMcp } = await import('./mcp/http.ts')
-      const { toolParts } = await import('./app/tools.ts')
-      mountMcp(listener, toolParts(config, memory), { apiKeyId: access.apiKeyId, multiTenant })
-    }
   } else {
-    answerErrors(listener)
-    if (platform) mountHealth(listener, () => readinessOf(platform))
+    mountOpen(listener, platform ? healthRoutes(() => readinessOf(platform)) : [])
   }
   if (platform) mountPlatform(listener, platform, gateway, config)
   if (gateway) mountGateway(listener, gateway, clock, memory !== undefined)
-  const { listenAddr } = config.kernel.api
   const kernelListener =
     kernel && listenAddr !== ''
-      ? createListener({ log, ids, timeoutMs: server.timeout, allowedOrigins, tls })
+      ? createListener({ ...ofListener, tls, unreadable: (message) => kernel.unreadable(message) })
       : listener
   if (kernel) {
     kernel.mount(kernelListener, {

@@ -10,7 +10,7 @@ type Issue = z.core.$ZodIssue
 /** Checks raw values and fills in the defaults. `from` tells where the value of a key was read.
  *  @throws ConfigError that lists everything that is wrong, a line each. */
 export function parseValues(tree: Readonly<Record<string, unknown>>, from: (key: string) => string): Values {
-  const { success, data, error } = schema.safeParse(tree, { reportInput: true })
+  const { success, data, error } = schema.safeParse(tree, { reportInput: true, jitless: true }) // compiling is not worth it for once
   if (success) return data
   const faults = error.issues.flatMap((issue) => describe(issue, from))
   throw new ConfigError(faults[0]?.key ?? 'config', faults.map(({ message }) => message).join('\n'))

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../base/clock.ts'
 import { HEADERS } from './guard.ts'
 import { gatewayMenu } from './menu.ts'
-import { mountStatic } from './static.ts'
+import { serveStatic } from './static.ts'
 import { render } from './view.ts'
 
 interface Shell {
@@ -11,7 +11,7 @@ interface Shell {
 }
 
 /** Pages without data of their own: scripts fill them over the routes of the gateway. Contract: gateway.md 13. */
-const SHELLS: Readonly<Record<string, Shell>> = {
+const SHELLS = {
   credentials: { title: 'Credentials', lead: 'The ways to providers: addresses, keys, health.' },
   models: { title: 'Models', lead: 'Aliases, their shares and fallbacks, and where a request would go now.' },
   playground: { title: 'Playground', lead: 'Ask one model, or two side by side.' },
@@ -19,7 +19,11 @@ const SHELLS: Readonly<Record<string, Shell>> = {
   audit: { title: 'Audit', lead: 'Who changed what, in a chain of hashes.' },
   keys: { title: 'Keys', lead: 'What programs and agents bring: limited, counted, ended when you say so.' },
   settings: { title: 'Gateway settings', lead: 'For the whole organization.' },
-}
+} satisfies Record<string, Shell>
+
+type Section = keyof typeof SHELLS
+
+const SECTIONS = Object.keys(SHELLS).join('|')
 
 interface GatewayConsoleSettings {
   /** Whether the memory service has its pages beside these. */
@@ -32,14 +36,14 @@ export function mountGatewayConsole(app: FastifyInstance, clock: Clock, { hasMem
     async (ui) => {
       ui.addHook('onRequest', async (_request, reply) => void reply.headers(HEADERS))
       ui.get('/', async (_request, reply) => reply.redirect('/ui/gateway/credentials', 303))
-      for (const [section, { title, lead }] of Object.entries(SHELLS)) {
-        ui.get(`/${section}`, async (_request, reply) => {
-          const menu = gatewayMenu(hasMemory)
-          const frame = { title, section, menu, csrf: '', hasSession: false, now: clock.now() }
-          const head = '<link rel="stylesheet" href="/ui/static/gateway.css">'
-          return reply.type('text/html; charset=utf-8').send(render('./gateway', { lead, head }, frame))
-        })
-      }
+      ui.get<{ Params: { section: Section } }>(`/:section(^(?:${SECTIONS})$)`, async ({ params }, reply) => {
+        const { section } = params
+        const { title, lead } = SHELLS[section]
+        const menu = gatewayMenu(hasMemory)
+        const frame = { title, section, menu, csrf: '', hasSession: false, now: clock.now() }
+        const head = '<link rel="stylesheet" href="/ui/static/gateway.css">'
+        return reply.type('text/html; charset=utf-8').send(render('./gateway', { lead, head }, frame))
+      })
     },
     { prefix: '/ui/gateway' },
   )
@@ -47,7 +51,7 @@ export function mountGatewayConsole(app: FastifyInstance, clock: Clock, { hasMem
   app.register(
     async (ui) => {
       ui.addHook('onRequest', async (_request, reply) => void reply.headers(HEADERS))
-      mountStatic(ui)
+      ui.get('/static/:file', serveStatic)
       ui.get('/', async (_request, reply) => reply.redirect('/ui/gateway/credentials', 303))
     },
     { prefix: '/ui' },

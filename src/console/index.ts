@@ -1,19 +1,20 @@
 import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../base/clock.ts'
+import { get, mountRoutes } from '../http/routes.ts'
 import type { MemoryService } from '../memory/service.ts'
 import { csrfToken, requireCsrf } from './csrf.ts'
 import { ConsoleError, toRefusal, type Refusal } from './errors.ts'
 import { readForm, type Form } from './form.ts'
 import { guard, wantsPage } from './guard.ts'
 import type { KernelConsole } from './kernel/kernel.ts'
-import { mountKernelPages } from './kernel/mount.ts'
-import { mountLogin } from './login.ts'
+import { kernelRoutes } from './kernel/routes.ts'
+import { loginRoutes } from './login.ts'
 import { sendPage } from './pages/page.ts'
-import { mountActions, mountPages, mountReference, mountStreams } from './routes.ts'
+import { actionRoutes, pageRoutes, referenceRoutes, streamRoutes } from './routes.ts'
 import { Sessions } from './session.ts'
 import type { Console, ConsoleSettings } from './settings.ts'
-import { mountStatic } from './static.ts'
+import { serveStatic } from './static.ts'
 import { createStreams } from './stream.ts'
 import { renderFragment } from './view.ts'
 
@@ -42,6 +43,16 @@ export function mountConsole(
     async (ui) => {
       await ui.register(cookie)
       ui.decorateRequest('form')
+      const routes = [
+        get('/static/:file', serveStatic),
+        ...loginRoutes(console),
+        ...pageRoutes(console),
+        ...actionRoutes(console),
+        ...referenceRoutes(console),
+        ...streamRoutes(console, streams),
+        ...(kernel ? kernelRoutes(console, kernel) : []),
+      ]
+      mountRoutes(ui, routes, { refusal: noPage })
       ui.addHook('onRequest', (request, reply) => guard(console, request, reply))
       ui.addHook('preHandler', async (request) => {
         if (READING.includes(request.method)) return
@@ -50,20 +61,12 @@ export function mountConsole(
       })
       ui.addHook('preClose', async () => streams.close())
       ui.setErrorHandler((error, request, reply) => answerError(console, error, request, reply))
-      ui.setNotFoundHandler((request, reply) =>
-        answerError(console, new ConsoleError('not_found', 'There is no such page.'), request, reply),
-      )
-      mountStatic(ui)
-      mountLogin(ui, console)
-      mountPages(ui, console)
-      mountActions(ui, console)
-      mountReference(ui, console)
-      mountStreams(ui, console, streams)
-      if (kernel) mountKernelPages(ui, console, kernel)
     },
     { prefix: '/ui' },
   )
 }
+
+const noPage = (): ConsoleError => new ConsoleError('not_found', 'There is no such page.')
 
 /** What a program fills in, and what nobody may read from a page. */
 const UNSEEN = /_id$|^(?:csrf_token|expected_watermark|watermark|edit|operation)$/

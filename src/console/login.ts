@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
+import { get, post, type Route } from '../http/routes.ts'
 import { sendPage } from './pages/page.ts'
 import { SESSION_COOKIE, SESSION_SECONDS } from './session.ts'
 import type { Console } from './settings.ts'
@@ -7,14 +8,14 @@ import { SignInBrake } from './sign-in-brake.ts'
 const LOGIN = { template: './login', title: 'Sign in' }
 
 /** Signing in and out; where no key is needed both lead to the console. Contract: memory.md 14, Sign-in. */
-export function mountLogin(app: FastifyInstance, console: Console): void {
+export function loginRoutes(console: Console): Route[] {
   const { sessions } = console
   const brake = new SignInBrake(console.clock)
-  app.get('/login', async (request, reply) => {
+  const form = get('/login', async (request, reply) => {
     if (!sessions || sessions.isValid(request.cookies[SESSION_COOKIE])) return reply.redirect('/ui/', 303)
     return sendPage(console, request, reply, '', { ...LOGIN, data: {} })
   })
-  app.post('/login', async (request, reply) => {
+  const signIn = post('/login', async (request, reply) => {
     const refuse = (status: number, problem: string): FastifyReply =>
       sendPage(console, request, reply, '', { ...LOGIN, status, data: { problem } })
     if (sessions) {
@@ -41,10 +42,11 @@ export function mountLogin(app: FastifyInstance, console: Console): void {
     }
     return reply.redirect('/ui/', 303)
   })
-  app.post('/logout', async (_request, reply) => {
+  const signOut = post('/logout', async (_request, reply) => {
     reply.clearCookie(SESSION_COOKIE, { path: '/ui' })
     return reply.redirect('/ui/login', 303)
   })
+  return [form, signIn, signOut]
 }
 
 const durationText = (seconds: number): string => (seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`)

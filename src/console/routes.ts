@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { get, post, type Route } from '../http/routes.ts'
 import { run } from './actions/action.ts'
 import { editActions, previewEdit } from './actions/edits.ts'
 import { imprintActions } from './actions/imprint.ts'
@@ -27,87 +28,82 @@ import { EVENT_STREAM, type Streams } from './stream.ts'
 import { renderFragment } from './view.ts'
 
 /** What a signed-in operator sees. Contract: memory.md 14. */
-export function mountPages(app: FastifyInstance, console: Console): void {
+export function pageRoutes(console: Console): Route[] {
   const { workspaces, audit, home, settings } = sections
-  app.get(
-    '/',
-    page(console, home, () => homePage(console)),
-  )
-  app.get(
-    '/workspaces',
-    page(console, workspaces, (request) => workspacesPage(console, request)),
-  )
-  app.get(
-    '/workspaces/:ws',
-    page(console, workspaces, (request) => workspacePage(console, request)),
-  )
-  app.get(
-    '/workspaces/:ws/memories',
-    page(console, workspaces, (request) => memoriesPage(console, request)),
-  )
-  app.get(
-    '/workspaces/:ws/memories/:mem',
-    page(console, workspaces, (request) => memoryPage(console, request)),
-  )
-  app.get(
-    '/workspaces/:ws/graph',
-    page(console, workspaces, (request) => graphPage(console, request)),
-  )
-  app.get(
-    '/audit',
-    page(console, audit, (request) => auditPage(console, request)),
-  )
-  app.get(
-    '/settings',
-    page(console, settings, () => settingsPage(console)),
-  )
-  app.get('/workspaces/:ws/memories/:mem/content', async (request, reply) => {
-    const { name, content } = await contentFile(console, pageRequest(request))
-    reply.header('Content-Disposition', `attachment; filename="${name}"`)
-    return reply.type('text/plain; charset=utf-8').send(content)
-  })
+  const homeRoute = page(console, home, () => homePage(console))
+  const inWorkspaces = (path: string, build: typeof workspacePage): Route =>
+    get(
+      path,
+      page(console, workspaces, (request) => build(console, request)),
+    )
+  return [
+    get('', homeRoute),
+    get('/', homeRoute),
+    inWorkspaces('/workspaces', workspacesPage),
+    inWorkspaces('/workspaces/:ws', workspacePage),
+    inWorkspaces('/workspaces/:ws/memories', memoriesPage),
+    inWorkspaces('/workspaces/:ws/memories/:mem', memoryPage),
+    inWorkspaces('/workspaces/:ws/graph', graphPage),
+    get(
+      '/audit',
+      page(console, audit, (request) => auditPage(console, request)),
+    ),
+    get(
+      '/settings',
+      page(console, settings, () => settingsPage(console)),
+    ),
+    get('/workspaces/:ws/memories/:mem/content', async (request, reply) => {
+      const { name, content } = await contentFile(console, pageRequest(request))
+      reply.header('Content-Disposition', `attachment; filename="${name}"`)
+      return reply.type('text/plain; charset=utf-8').send(content)
+    }),
+  ]
 }
 
 const sections = { home: 'home', workspaces: 'workspaces', audit: 'audit', settings: 'settings' } as const
 
 /** The API to read and to try. */
-export function mountReference(app: FastifyInstance, console: Console): void {
+export function referenceRoutes(console: Console): Route[] {
   const api = new ApiReference(console)
-  app.get(
-    '/reference',
-    page(console, 'reference', (request) => referencePage(console, api, request)),
-  )
-  app.get('/reference/openapi.json', async (_request, reply) =>
-    reply.header('Content-Disposition', 'attachment; filename="openapi.json"').send(api.document),
-  )
-  app.post('/api/reference/send', async (request, reply) => {
-    const data = await sendOperation(app, console, api.reference, request)
-    if (wantsPage(request)) {
-      return sendPage(console, request, reply, 'reference', { template: './reference-answer', title: 'Answer', data })
-    }
-    return reply
-      .type('text/html; charset=utf-8')
-      .send(renderFragment('./partials/reference-answer', data, console.clock.now()))
-  })
+  return [
+    get(
+      '/reference',
+      page(console, 'reference', (request) => referencePage(console, api, request)),
+    ),
+    get('/reference/openapi.json', async (_request, reply) =>
+      reply.header('Content-Disposition', 'attachment; filename="openapi.json"').send(api.document),
+    ),
+    post('/api/reference/send', async (request, reply) => {
+      const data = await sendOperation(console, api.reference, request)
+      if (wantsPage(request)) {
+        return sendPage(console, request, reply, 'reference', { template: './reference-answer', title: 'Answer', data })
+      }
+      return reply
+        .type('text/html; charset=utf-8')
+        .send(renderFragment('./partials/reference-answer', data, console.clock.now()))
+    }),
+  ]
 }
 
 /** What an operator does, and the pieces of pages that are asked for on their own. */
-export function mountActions(app: FastifyInstance, console: Console): void {
+export function actionRoutes(console: Console): Route[] {
   const actions = { ...workspaceActions, ...imprintActions, ...editActions, ...tagAndEdgeActions }
-  for (const [name, action] of Object.entries(actions)) app.post(`/api/${name}`, run(console, action))
-  for (const [name, read] of Object.entries(graphReads)) {
-    app.get(`/api/graph/${name}`, async (request, reply) => {
-      const answer = await read(console, pageRequest(request))
-      return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer))
-    })
-  }
-  app.post('/api/memories/preview', (request, reply) => sendPreview(console, request, reply))
-  app.get('/api/audit/verify', async (request, reply) => {
-    const data = await verifyFragment(console, pageRequest(request))
-    return reply
-      .type('text/html; charset=utf-8')
-      .send(renderFragment('./partials/verification', data, console.clock.now()))
-  })
+  return [
+    ...Object.entries(actions).map(([name, action]) => post(`/api/${name}`, run(console, action))),
+    ...Object.entries(graphReads).map(([name, read]) =>
+      get(`/api/graph/${name}`, async (request, reply) => {
+        const answer = await read(console, pageRequest(request))
+        return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer))
+      }),
+    ),
+    post('/api/memories/preview', (request, reply) => sendPreview(console, request, reply)),
+    get('/api/audit/verify', async (request, reply) => {
+      const data = await verifyFragment(console, pageRequest(request))
+      return reply
+        .type('text/html; charset=utf-8')
+        .send(renderFragment('./partials/verification', data, console.clock.now()))
+    }),
+  ]
 }
 
 /** What an edit would change, with the button that saves it; to a browser without scripts as a page. */
@@ -125,22 +121,22 @@ async function sendPreview(console: Console, request: FastifyRequest, reply: Fas
 }
 
 /** What comes in a stream: dumps, exports, bulk runs, what is going on. */
-export function mountStreams(app: FastifyInstance, console: Console, streams: Streams): void {
-  for (const [name, operation] of Object.entries(bulkOperations)) {
-    app.post(`/api/bulk/${name}`, async (request, reply) => {
+export const streamRoutes = (console: Console, streams: Streams): Route[] => [
+  ...Object.entries(bulkOperations).map(([name, operation]) =>
+    post(`/api/bulk/${name}`, async (request, reply) => {
       const caller = callerOf(console, request, AbortSignal.timeout(console.settings.timeoutMs))
       return streams.send(reply, EVENT_STREAM, await operation(console, { form: request.form, caller }))
-    })
-  }
-  app.get('/api/bulk/dump', async (request, reply) => {
+    }),
+  ),
+  get('/api/bulk/dump', async (request, reply) => {
     const { headers, lines } = await dump(console, pageRequest(request))
     return streams.send(reply, headers, lines)
-  })
-  app.get('/audit/export', async (request, reply) => {
+  }),
+  get('/audit/export', async (request, reply) => {
     const { headers, rows } = await auditExport(console, pageRequest(request))
     return streams.send(reply, headers, rows)
-  })
-  app.get('/events/activity', (_request, reply) =>
+  }),
+  get('/events/activity', (_request, reply) =>
     streams.send(reply, EVENT_STREAM, (signal) => activity(console, signal)),
-  )
-}
+  ),
+]

@@ -4,9 +4,10 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { FastifyInstance } from 'fastify'
 import { packageRoot } from '../base/package-root.ts'
+import type { Route } from '../http/routes.ts'
 import { ConsoleError } from './errors.ts'
+import { pageRequest } from './pages/page.ts'
 
 const own = (name: string): string => join(packageRoot, 'templates/console/static', name)
 const packages = createRequire(import.meta.url)
@@ -79,15 +80,13 @@ async function load(name: string): Promise<StaticFile> {
 }
 
 /** Serves the files of the console from memory, compressed once. Browsers ask each time whether they changed. */
-export function mountStatic(app: FastifyInstance): void {
-  app.get<{ Params: { file: string } }>('/static/:file', async (request, reply) => {
-    const { file: name } = request.params
-    const known = loaded.get(name) ?? load(name)
-    if (name in FILES) loaded.set(name, known)
-    const file = await known
-    reply.headers({ 'Cache-Control': 'no-cache', ETag: file.etag, Vary: 'Accept-Encoding' }).type(file.type)
-    if (request.headers['if-none-match'] === file.etag) return reply.code(304).send()
-    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(file.bytes)
-    return reply.header('Content-Encoding', 'gzip').send(file.zipped)
-  })
+export const serveStatic: Route['handle'] = async (request, reply) => {
+  const name = pageRequest(request).param('file')
+  const known = loaded.get(name) ?? load(name)
+  if (name in FILES) loaded.set(name, known)
+  const file = await known
+  reply.headers({ 'Cache-Control': 'no-cache', ETag: file.etag, Vary: 'Accept-Encoding' }).type(file.type)
+  if (request.headers['if-none-match'] === file.etag) return reply.code(304).send()
+  if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(file.bytes)
+  return reply.header('Content-Encoding', 'gzip').send(file.zipped)
 }

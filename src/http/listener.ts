@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import { createServer as createSecureServer, type ServerOptions as SecureOptions } from 'node:https'
+import { Readable } from 'node:stream'
+import type { Socket } from 'node:net'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { IdSource } from '../base/ids.ts'
 import { compressAnswers } from './compress.ts'
-import { isListed } from './origin.ts'
-import { answerOtherMethods } from './other-methods.ts'
+import { corsHeaders } from './cors.ts'
 import { traceRequests } from './trace.ts'
-import { answerUnreadable } from './unreadable.ts'
+import { answerUnreadable, type Unreadable } from './unreadable.ts'
 
 export interface ListenerOptions {
   log: FastifyBaseLogger
@@ -18,6 +19,7 @@ export interface ListenerOptions {
   /** PEM certificate chain and key: serves HTTPS. */
   tls?: { cert: string; key: string } | undefined
   front?: Front | undefined
+  unreadable?: Unreadable | undefined
 }
 
 /** Who takes some requests before the framework sees them: where each microsecond of a request counts. */
@@ -34,9 +36,6 @@ const KEEP_ALIVE_MS = 72_000
 /** An identity proof may hold a whole system prompt. */
 const HEADERS_MAX_BYTES = 64 * 1024
 const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
-const CORS_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS'
-const CORS_HEADERS =
-  'Authorization, Mem-Agent-Id, Mem-Identity-Provider, Mem-Identity-Proof, X-Mem-Workspace, If-Match, Idempotency-Key, X-Request-ID, Content-Type'
 
 /** Stands for a body of too many bytes; every other body is a Buffer. */
 export const TOO_LARGE = Symbol('body too large')
@@ -56,11 +55,12 @@ declare module 'fastify' {
 export function createListener(options: ListenerOptions): FastifyInstance {
   const app = Fastify({
     loggerInstance: options.log,
+    // Services read bodies by schemas of their own: the framework's compilers would only be loaded for nothing.
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: (request) => requestId(request, options.ids),
     // `%40` and `%3A` equal `@` and `:` before routes are matched.
     rewriteUrl: (request) => decodeMarks(request.url ?? '/'),
-    routerOptions: { maxParamLength: HEADERS_MAX_BYTES, ignoreTrailingSlash: false },
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, options),
     forceCloseConnections: 'idle',
     ...schemeOf(options),
@@ -78,25 +78,50 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     })
     reply.header('X-Request-ID', request.id)
     if (options.allowedOrigins.length > 0) {
-      reply.headers(corsHeaders(request, options.allowedOrigins))
+      reply.headers(corsHeaders(request.raw, options.allowedOrigins, isInFront(request.raw, options)))
       if (request.method === 'OPTIONS') await reply.code(204).send()
     }
   })
-  answerOtherMethods(app)
   traceRequests(app)
   compressAnswers(app)
-  // A connection that is busy now would stay open for its client's next request, and keep the process.
-  app.addHook('preClose', async () => void (app.server.keepAliveTimeout = 1))
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    const isUnread = request.method === 'HEAD' && payload instanceof Readable
+    if (isUnread) payload.destroy()
+    done(null, isUnread ? null : payload)
+  })
+  closeUnused(app, options.tls ? 'secureConnection' : 'connection')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => collect(payload, done))
   return app
+}
+
+/** What stays open for a client's next request must not keep the process, be it busy now or still without its first one. */
+function closeUnused(app: FastifyInstance, opened: 'connection' | 'secureConnection'): void {
+  const { server } = app
+  const sockets = new Set<Socket>()
+  server.on(opened, (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  app.addHook('preClose', async () => {
+    server.keepAliveTimeout = 1
+    // Node takes a connection that has sent nothing for one in the middle of a request.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+  })
+}
+
+function noSchemas(): never {
+  throw new Error('routes of this listener have no schemas')
 }
 
 /** For what the framework says of where it listens: the server itself is made below. */
 const schemeOf = ({ tls }: ListenerOptions): { http: ServerOptions } | { https: SecureOptions } =>
   tls ? { https: tls } : { http: {} }
 
-function createHttpServer({ tls, timeoutMs, front }: ListenerOptions, handler: RequestListener): Server {
+const isInFront = ({ url = '/' }: IncomingMessage, { front }: ListenerOptions): boolean => front?.handles(url) === true
+
+function createHttpServer(options: ListenerOptions, handler: RequestListener): Server {
+  const { tls, timeoutMs, front, allowedOrigins } = options
   const limits: ServerOptions = {
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: timeoutMs + HEADERS_TIMEOUT_MS,
@@ -106,8 +131,14 @@ function createHttpServer({ tls, timeoutMs, front }: ListenerOptions, handler: R
     requireHostHeader: false,
   }
   const listener: RequestListener = (request, response) => {
-    if (front?.handles(request.url ?? '/')) front.handle(request, response)
-    else handler(request, response)
+    const isBrowsed = allowedOrigins.length > 0
+    // The framework answers what a browser asks before it lets a page ask.
+    if (!front || !isInFront(request, options) || (isBrowsed && request.method === 'OPTIONS'))
+      handler(request, response)
+    else {
+      if (isBrowsed) response.setHeaders(new Map(Object.entries(corsHeaders(request, allowedOrigins, true))))
+      front.handle(request, response)
+    }
   }
   return tls ? createSecureServer({ ...limits, ...tls }, listener) : createServer(limits, listener)
 }
@@ -141,21 +172,6 @@ export function logAccess(request: FastifyRequest, status: number): void {
   const duration = Math.round((performance.now() - request.startedAt) * 1000) / 1000
   const line = { method: request.method, path, status, duration_ms: duration, request_id: request.id }
   request.server.log.info(line, 'request')
-}
-
-function corsHeaders(request: FastifyRequest, allowed: readonly string[]): Record<string, string> {
-  const { origin } = request.headers
-  return {
-    Vary: 'Origin',
-    ...(origin !== undefined &&
-      isListed(origin, allowed) && {
-        'Access-Control-Allow-Origin': origin,
-        'Access-Control-Allow-Methods': CORS_METHODS,
-        'Access-Control-Allow-Headers': CORS_HEADERS,
-        'Access-Control-Expose-Headers': 'X-Request-ID, ETag',
-        'Access-Control-Max-Age': '86400',
-      }),
-  }
 }
 
 /** Reads a body whole, or says that it is too large without keeping it. */

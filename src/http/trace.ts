@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { requestSpan, type RequestSpan } from '../base/trace.ts'
-import { pathTemplate } from './path-template.ts'
+import { templateOf } from './path-template.ts'
 
 /**
  * A span for each request, by the HTTP conventions of OpenTelemetry, around all that it does. Paths and queries are left
@@ -20,8 +20,7 @@ export function traceRequests(app: FastifyInstance): void {
     spans.set(request, started)
     reply.raw.once('close', () => {
       const status = reply.raw.headersSent ? reply.raw.statusCode : reply.sent ? 101 : 499
-      const { url } = request.routeOptions
-      const route = url === undefined ? undefined : pathTemplate(url)
+      const route = templateOf(request)
       const isFault = status >= 500
       const ended = {
         'http.response.status_code': status,

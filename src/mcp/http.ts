@@ -1,8 +1,8 @@
 import websocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { logAccess, TOO_LARGE } from '../http/listener.ts'
+import { get, post, type Route } from '../http/routes.ts'
 import { invalidInput, MemoryError, notFound } from '../memory/errors.ts'
-import { refuseOtherMethods } from '../memory/routes/index.ts'
 import { readClaim } from '../memory/routes/pipeline.ts'
 import { Calls } from './calls.ts'
 import {
@@ -39,9 +39,14 @@ const PATH = '/mcp'
 /** Larger messages than a frame may be are refused one by one; only beyond this is the connection given up. */
 const MESSAGE_MAX_BYTES = 4 * FRAME_MAX_BYTES
 
-/** Mounts the tool server: a WebSocket, and streamable HTTP without streams. Contract: memory.md 3.7, 12.1. */
-export function mountMcp(app: FastifyInstance, parts: SessionParts, settings: McpHttpSettings): void {
+/** The tool server over streamable HTTP, without streams. Contract: memory.md 3.7, 12.1. */
+export function mcpRoutes(parts: SessionParts, settings: McpHttpSettings): Route[] {
   const running = new Map<string, AbortController>()
+  return [get(PATH, refuseGet), post(PATH, (request, reply) => servePost(parts, settings, running, request, reply))]
+}
+
+/** Mounts the tool server over WebSocket. */
+export function mountMcpSocket(app: FastifyInstance, parts: SessionParts, settings: McpHttpSettings): void {
   // UTF-8 is checked where frames are read: there a bad one ends nothing.
   app.register(websocket, { options: { maxPayload: MESSAGE_MAX_BYTES, skipUTF8Validation: true } })
   // A refused upgrade is no upgrade, but its socket has left the listener, which would wait for it at the end.
@@ -52,7 +57,7 @@ export function mountMcp(app: FastifyInstance, parts: SessionParts, settings: Mc
     scope.route({
       method: 'GET',
       url: PATH,
-      handler: async (request, reply) => refuseGet(request, reply),
+      handler: refuseGet,
       preHandler: async (request) => {
         if (request.ws) peerOf(parts, request, settings)
       },
@@ -61,11 +66,6 @@ export function mountMcp(app: FastifyInstance, parts: SessionParts, settings: Mc
         serveSocket(socket, new Session(parts, peerOf(parts, request, settings)))
       },
     })
-    scope.post(PATH, (request, reply) => servePost(parts, settings, running, request, reply))
-    refuseOtherMethods(scope, [
-      { method: 'GET', path: PATH },
-      { method: 'POST', path: PATH },
-    ])
   })
 }
 

@@ -53,6 +53,11 @@ describe('the programs of a checkout that is built', () => {
     ['run', file, '--run-id', 'r'],
     ['validate', file],
     ['run', join(directory, 'none.hcl')],
+    ['serve', '--config', join(directory, 'none.yaml')],
+    ['gateway', '--addr', 'nowhere', '--data-dir', directory],
+    ['gateway', 'keys', '--nope'],
+    ['mcp', '--data-dir', directory],
+    ['mcp', 'install', '--help'],
   ])('does %s quickly as it does at length, and where the code cache is no good', (...words) => {
     const quick = run(words)
     expect(run(['--no-color', ...words])).toEqual(quick)

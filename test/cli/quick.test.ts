@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { runQuick as runServer } from '../../src/cli/quick-server.ts'
 import { runQuick } from '../../src/cli/quick.ts'
 import { runCli, type CliResult } from './run-cli.ts'
 
@@ -10,11 +11,11 @@ const file = join(directory, 'w.hcl')
 writeFileSync(file, 'workflow "w" {\n  input "a" {}\n  node transform t { template = { a = input.a } }\n}\n')
 afterAll(() => rmSync(directory, { recursive: true }))
 
-async function quick(words: string[]): Promise<CliResult | undefined> {
+async function quick(words: string[], program = runQuick): Promise<CliResult | undefined> {
   const written = { stdout: '', stderr: '' }
   const sink = (name: 'stdout' | 'stderr') => ({ write: (text: string) => void (written[name] += text) })
   const stdin = (async function* () {})()
-  const code = await runQuick(words, {
+  const code = await program(words, {
     stdin,
     stdout: sink('stdout'),
     stderr: sink('stderr'),
@@ -56,4 +57,21 @@ test.each([
   [['-q', 'run', file]],
 ])('what is not plain is left to the whole parser: %j', async (words) => {
   expect(await quick(words)).toBeUndefined()
+})
+
+test.each([
+  [['mcp', '--data-dir', directory]],
+  [['serve', '--addr', 'nowhere', '--services', 'memory, platform', '--data-dir', directory]],
+  [['gateway', '--addr', 'nowhere', '--data-dir', directory]],
+])('a plain line of a server does what the whole parser makes of it: %j', async (words) => {
+  expect(stable(await quick(words, runServer))).toEqual(stable(await runCli(words, { env: { HOME: directory } })))
+})
+
+test.each([
+  [['serve', '--services', 'memory,nope']],
+  [['serve', '--no-kernel']],
+  [['gateway', 'keys', 'list']],
+  [['mcp', 'install', 'cursor']],
+])('what is not plain of a server is left to the whole parser: %j', async (words) => {
+  expect(await quick(words, runServer)).toBeUndefined()
 })

@@ -7,7 +7,7 @@ import { createMemory } from '../../src/app/memory.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createListener } from '../../src/http/listener.ts'
-import { mountMcp } from '../../src/mcp/http.ts'
+import { mcpRoutes, mountMcpSocket } from '../../src/mcp/http.ts'
 import type { SessionParts } from '../../src/mcp/session.ts'
 import { MemoryError } from '../../src/memory/errors.ts'
 import { mountMemory } from '../../src/memory/routes/index.ts'
@@ -78,8 +78,8 @@ const telemetry = { ...config.telemetry, log_level: 'error' as const }
 const { service, ids, log, close } = await createMemory({ ...config, telemetry }, systemClock)
 const access = { apiKey: undefined, apiKeyId: undefined, multiTenant: false, guardLoopback: true, timeoutMs: 30_000 }
 const listener = createListener({ log, ids, timeoutMs: access.timeoutMs, allowedOrigins: [] })
-mountMemory(listener, service, { ...access, allowedOrigins: [] })
-const tools = withFixtures(new MemoryTools(service, ids, access.timeoutMs))
-mountMcp(listener, { tools, log, apiKey: undefined }, access)
+const parts = { tools: withFixtures(new MemoryTools(service, ids, access.timeoutMs)), log, apiKey: undefined }
+mountMcpSocket(listener, parts, access)
+mountMemory(listener, service, { ...access, allowedOrigins: [] }, mcpRoutes(parts, access))
 console.log(await listener.listen({ host: '127.0.0.1', port: 0 }))
 process.stdin.resume().once('end', () => void listener.close().then(close))

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { invalidInput, notFound } from '../../memory/errors.ts'
 import { CONSOLE_AGENT } from '../caller.ts'
 import type { Form } from '../form.ts'
@@ -37,7 +37,6 @@ export interface Answered {
  * @throws invalid_input 400, not_found 404 (operation); what the API refuses is an answer.
  */
 export async function sendOperation(
-  app: FastifyInstance,
   { settings }: Console,
   reference: Reference,
   request: FastifyRequest,
@@ -51,7 +50,7 @@ export async function sendOperation(
   }
   const sent = requestOf(operation, form)
   const begin = performance.now()
-  const response = await app.inject({
+  const response = await request.server.inject({
     method: operation.method,
     url: sent.path,
     headers: {

@@ -23,10 +23,15 @@ function addRange(list: BlockList, range: string): void {
   list.addSubnet(address, prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix), family)
 }
 
-function listOf(ranges: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const range of ranges) addRange(list, range)
-  return list
+/** Made when it is first asked, which not every start comes to. */
+function listOf(ranges: () => readonly string[]): () => BlockList {
+  let list: BlockList | undefined
+  return () => {
+    if (list) return list
+    list = new BlockList()
+    for (const range of ranges()) addRange(list, range)
+    return list
+  }
 }
 
 /** The range, and its IPv6 forms when it is one of IPv4: carried at the end, or behind `2002:` (6to4). */
@@ -38,9 +43,9 @@ function formsOf(range: string): string[] {
   return [range, sixToFour, ...CARRIERS.map((carrier) => `${carrier}${address}/${96 + Number(prefix)}`)]
 }
 
-const metadata = listOf(METADATA.flatMap(formsOf))
-const special = listOf([...SPECIAL_4.flatMap(formsOf), ...SPECIAL_6])
-const global6 = listOf(['2000::/3', '64:ff9b::/96', '::ffff:0:0/96'])
+const metadata = listOf(() => METADATA.flatMap(formsOf))
+const special = listOf(() => [...SPECIAL_4.flatMap(formsOf), ...SPECIAL_6])
+const global6 = listOf(() => ['2000::/3', '64:ff9b::/96', '::ffff:0:0/96'])
 
 function holds(list: BlockList, address: string): boolean {
   const [plain = ''] = address.split('%') // a zone tells only the way
@@ -48,13 +53,13 @@ function holds(list: BlockList, address: string): boolean {
 }
 
 /** Link-local or of a metadata service, in any form: no configuration allows it. Contract: gateway.md 10.2. */
-export const isMetadata = (address: string): boolean => holds(metadata, address)
+export const isMetadata = (address: string): boolean => holds(metadata(), address)
 
 /** On the public internet, whatever form it is written in. What is no address is not. */
 export function isPublic(address: string): boolean {
   const [plain = ''] = address.split('%')
   const family = isIP(plain)
-  return family !== 0 && !holds(special, plain) && (family === 4 || holds(global6, plain))
+  return family !== 0 && !holds(special(), plain) && (family === 4 || holds(global6(), plain))
 }
 
 /** The hosts of `gateway.allowed_hosts`: `host`, `host:port`, CIDR. */
@@ -63,11 +68,14 @@ export interface AllowedHosts {
   admits(host: string, port: number): boolean
 }
 
+/** Not a host with a port: for the pattern of IPv6, Node takes some milliseconds. */
+const MAY_BE_ADDRESS = /^[\d.]+$|:.*:/
+
 export function allowedHosts(entries: readonly string[]): AllowedHosts {
   const names = new Set<string>()
   const ranges = new BlockList()
   for (const entry of entries.map((each) => each.trim().toLowerCase())) {
-    if (entry.includes('/') || isIP(entry)) addRange(ranges, entry)
+    if (entry.includes('/') || (MAY_BE_ADDRESS.test(entry) && isIP(entry))) addRange(ranges, entry)
     else names.add(entry.replace(/^\[(.*)\]/, '$1'))
   }
   return {

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { secretEquals, sha256 } from '../../base/hash.ts'
-import { mountOtherMethods } from '../../http/other-methods.ts'
+import { get } from '../../http/routes.ts'
 import { PlatformError } from '../../platform/errors.ts'
-import { answerErrors } from '../../platform/routes/index.ts'
+import { mountOpen } from '../../platform/routes/index.ts'
 import type { GatewayMetrics } from './metrics.ts'
 
 const PATH = '/metrics/ai-gateway'
@@ -21,23 +21,12 @@ interface MetricsAccess {
 
 /** Mounts the scrape: behind a metrics token, or the operator's. Contract: gateway.md 3.5, 11. */
 export function mountGatewayMetrics(app: FastifyInstance, access: MetricsAccess): void {
-  app.register(
-    async (scope) => {
-      answerErrors(scope)
-      scope.get('', async (request, reply) => {
-        const viewed = viewOf(request, access)
-        const format = request.headers.accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
-        return reply.type(TYPES[format]).send(await access.metrics.render(viewed, format))
-      })
-      mountOtherMethods(
-        scope,
-        [{ method: 'GET', path: '' }],
-        ({ method }, allow) =>
-          new PlatformError('method_not_allowed', `${method} is not a method of this path: use ${allow}`),
-      )
-    },
-    { prefix: PATH },
-  )
+  const scrape = get('', async (request, reply) => {
+    const viewed = viewOf(request, access)
+    const format = request.headers.accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
+    return reply.type(TYPES[format]).send(await access.metrics.render(viewed, format))
+  })
+  app.register(async (scope) => mountOpen(scope, [scrape]), { prefix: PATH })
 }
 
 /** The organization whose series are shown; undefined for all. @throws unauthorized 401 */

@@ -36,7 +36,6 @@ export class Client implements AnswerSink, Watched {
     this.#watch = watch
     this.#idleMs = idleMs
     this.#always = ['x-request-id', requestId, 'request-id', requestId]
-    response.on('timeout', () => response.destroy())
     watch.add(this)
   }
 

@@ -1,16 +1,20 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { createRequire } from 'node:module'
+import type * as Ajv from 'ajv/dist/2020.js'
 
 /** JSON Schemas of skills. A schema is compiled once. */
 
-const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, logger: false })
-const compiled = new WeakMap<object, ValidateFunction>()
+/** Loaded when the first schema comes: a server may have none. */
+const library = (): typeof Ajv => createRequire(import.meta.url)('ajv/dist/2020.js')
+let ajv: Ajv.Ajv2020 | undefined
+const compiled = new WeakMap<object, Ajv.ValidateFunction>()
 const MAX_TOLD = 5
 
 /** @throws Error saying what is wrong with the schema */
-export function compileSchema(schema: Record<string, unknown>): ValidateFunction {
+export function compileSchema(schema: Record<string, unknown>): Ajv.ValidateFunction {
   const known = compiled.get(schema)
   if (known) return known
   const { $schema: _dialect, $id: _name, ...rest } = schema
+  ajv ??= new (library().Ajv2020)({ strict: false, allErrors: true, validateFormats: false, logger: false })
   const validate = ajv.compile(rest)
   compiled.set(schema, validate)
   return validate

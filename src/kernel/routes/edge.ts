@@ -4,7 +4,7 @@ import { createIdSource } from '../../base/ids.ts'
 import { endBefore } from '../../http/deadline.ts'
 import { createListener } from '../../http/listener.ts'
 import { keylessFault } from '../../http/origin.ts'
-import { mountOtherMethods } from '../../http/other-methods.ts'
+import { mountRoutes, type Route } from '../../http/routes.ts'
 import { KernelError } from '../errors.ts'
 import type { Kernel } from '../service.ts'
 import { readIncoming } from './incoming.ts'
@@ -31,30 +31,22 @@ export interface EdgeOptions {
 export function mountKernel(app: FastifyInstance, kernel: Kernel, options: EdgeOptions = {}): void {
   const { token, localOrigins, prefix = ROOT, timeoutMs = REQUEST_MS } = options
   const plugin = async (scope: FastifyInstance): Promise<void> => {
-    scope.addHook('onRequest', async ({ raw }) => {
+    scope.setErrorHandler((error, request, reply) => answerError(kernel, error, request, reply))
+    const routes = kernel.routes.map((name): Route => {
+      const [method = '', path = ''] = name.split(' ')
+      return {
+        method,
+        path: path.replace(/\{(\w+)\}/g, ':$1'),
+        handle: async (request, reply) =>
+          send(reply, await endBefore(AbortSignal.timeout(timeoutMs), answerTo(kernel, name, prefix, request), late)),
+      }
+    })
+    const guard = async ({ raw }: FastifyRequest): Promise<void> => {
       if (token !== undefined) return requireToken(raw, token)
       const fault = localOrigins && keylessFault(raw, localOrigins)
       if (fault !== undefined) throw new KernelError('forbidden', fault)
-    })
-    scope.setErrorHandler((error, request, reply) => answerError(kernel, error, request, reply))
-    scope.setNotFoundHandler((request, reply) => answerError(kernel, unknownPath(request), request, reply))
-    const routes = kernel.routes.map((name) => {
-      const [method = '', path = ''] = name.split(' ')
-      return { name, method, path: path.replace(/\{(\w+)\}/g, ':$1') }
-    })
-    for (const { name, method, path } of routes) {
-      scope.route({
-        method,
-        url: path,
-        handler: async (request, reply) =>
-          send(reply, await endBefore(AbortSignal.timeout(timeoutMs), answerTo(kernel, name, prefix, request), late)),
-      })
     }
-    mountOtherMethods(scope, routes, (request, allow, params) =>
-      params.some(isOdd)
-        ? unknownPath(request)
-        : new KernelError('method_not_allowed', `${request.method} is not a method of this path: use ${allow}`),
-    )
+    mountRoutes(scope, routes, { guard, refusal })
   }
   app.register(plugin, { prefix })
 }
@@ -76,7 +68,6 @@ export function createHttpHandler(kernel: Kernel, options: Pick<EdgeOptions, 'to
 
 async function answerTo(kernel: Kernel, name: string, prefix: string, request: FastifyRequest): Promise<Answer> {
   const params = stringsOf(request.params)
-  if (Object.values(params).some(isOdd)) throw unknownPath(request)
   const handler = kernel.handlerOf(name)
   const [path = ''] = request.url.slice(prefix.length).split('?', 1)
   return handler(await readIncoming(kernel, name, path, params, request))
@@ -93,10 +84,9 @@ const late = (): KernelError => new KernelError('unavailable', 'the request took
 const stringsOf = (params: unknown): Record<string, string> =>
   Object.fromEntries(Object.entries(params ?? {}).map(([name, value]) => [name, String(value)]))
 
-/** A path with a part left empty is none of ours, and U+0000 is in no id: PostgreSQL cannot even look for it. */
-const isOdd = (param: string): boolean => param === '' || param.includes('\0')
-
-function unknownPath({ originalUrl }: FastifyRequest): KernelError {
+function refusal({ method, originalUrl }: FastifyRequest, allow: string | undefined): KernelError {
+  if (allow !== undefined)
+    return new KernelError('method_not_allowed', `${method} is not a method of this path: use ${allow}`)
   const [path = ''] = originalUrl.split('?', 1)
   return new KernelError('not_found', `${path} is not a path of this server`)
 }

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import * as z from 'zod'
 import { errorText } from '../../base/errors.ts'
@@ -19,13 +20,13 @@ const tensor = z.object({ data: z.instanceof(Float32Array), dims: z.tuple([z.int
 
 /**
  * `local:<path>`: an ONNX model in a local directory, run by an optional dependency; nothing is ever downloaded.
- * `importPackage` stands for the dynamic import. Contract: memory.md 6.1.
+ * `importPackage` stands for the loading of it, which is no `import()`: that fails in bundles of bin/quick.js. Contract: memory.md 6.1.
  */
 export function local(
   path: string,
   directory: string,
   settings: EmbedderSettings,
-  importPackage: (name: string) => Promise<unknown> = (name) => import(name),
+  importPackage: (name: string) => Promise<unknown> = async (name) => createRequire(import.meta.url)(name),
 ): Embedder {
   const maxInputTokens = 8192
   let dimension: number | undefined

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CodedError } from '../../base/errors.ts'
 import { secretEquals } from '../../base/hash.ts'
-import { mountHealth } from '../../http/health.ts'
+import { healthRoutes } from '../../http/health.ts'
 import { keylessFault } from '../../http/origin.ts'
-import { mountOtherMethods } from '../../http/other-methods.ts'
+import { get, mountRoutes, type Route as Mounted } from '../../http/routes.ts'
 import { MEMORY_ERRORS, MemoryError } from '../errors.ts'
 import type { MemoryService } from '../service.ts'
 import { graphRoutes } from './graph.ts'
@@ -34,58 +34,42 @@ export const apiRoutes = (service: MemoryService): Route[] => [
   ...ledgerRoutes(service),
 ]
 
-/** Mounts the memory service: guard, routes, errors, and the answers for what is no route. */
-export function mountMemory(app: FastifyInstance, service: MemoryService, settings: MemoryHttpSettings): void {
+/** Mounts the memory service, and `others` behind its guard: routes, errors, and the answers for what is no route. */
+export function mountMemory(
+  app: FastifyInstance,
+  service: MemoryService,
+  settings: MemoryHttpSettings,
+  others: readonly Mounted[] = [],
+): void {
+  app.setErrorHandler(answerError)
+  const routes = apiRoutes(service)
+  const mounted = routes.map((route): Mounted => ({
+    method: route.method,
+    path: `/v1${route.path}`,
+    handle: (request, reply) => serve(service, settings, route, request, reply),
+  }))
+  const health = healthRoutes(() => service.health.readiness())
+  mountRoutes(app, [...mounted, ...health, documentRoute(routes), ...others], { refusal })
+  // Behind the finding of the route, under which the refused are counted too.
   app.addHook('onRequest', async (request) => {
     if (!FOREIGN.test(request.url)) guard(request, settings)
   })
-  app.setErrorHandler(answerError)
-  app.setNotFoundHandler((request, reply) => answerError(unknownPath(request), request, reply))
-  const routes = apiRoutes(service)
-  for (const route of routes) {
-    app.route({
-      method: route.method,
-      url: `/v1${route.path}`,
-      preHandler: async (request) => refuseOddParams(request),
-      handler: (request, reply) => serve(service, settings, route, request, reply),
-    })
-  }
-  mountHealth(app, () => service.health.readiness())
-  mountDocument(app, routes)
-  refuseOtherMethods(app, [...routes.map((route) => ({ ...route, path: `/v1${route.path}` })), ...HEALTH, DOCUMENT])
 }
 
-const HEALTH = [
-  { method: 'GET', path: '/healthz' },
-  { method: 'GET', path: '/readyz' },
-] as const
-
-const DOCUMENT = { method: 'GET', path: '/v1/openapi.json' } as const
-
 /** Made when it is first asked for: that takes some milliseconds. */
-function mountDocument(app: FastifyInstance, routes: readonly Route[]): void {
+function documentRoute(routes: readonly Route[]): Mounted {
   let document: string | undefined
-  app.get(DOCUMENT.path, async (_request, reply) => {
+  return get('/v1/openapi.json', async (_request, reply) => {
     document ??= JSON.stringify(openApiDocument(routes))
     return reply.type('application/json; charset=utf-8').send(document)
   })
 }
 
-/** `/metrics` of the whole program, behind the guard of the memory service. `render` gives the text of a scrape. */
-export function mountMetrics(app: FastifyInstance, render: () => Promise<string>): void {
-  app.get('/metrics', async (_request, reply) =>
+/** `/metrics` of the whole program. `render` gives the text of a scrape. */
+export const metricsRoute = (render: () => Promise<string>): Mounted =>
+  get('/metrics', async (_request, reply) =>
     reply.type('text/plain; version=0.0.4; charset=utf-8').send(await render()),
   )
-  refuseOtherMethods(app, [{ method: 'GET', path: '/metrics' }])
-}
-
-/** Every path answers 405 with `Allow` to the methods it does not have. */
-export function refuseOtherMethods(app: FastifyInstance, routes: readonly Pick<Route, 'method' | 'path'>[]): void {
-  mountOtherMethods(app, routes, (request, allow, params) => {
-    if (params.some(isOdd)) return unknownPath(request)
-    return new MemoryError('method_not_allowed', `${request.method} is not a method of this path: use ${allow}`)
-  })
-}
 
 /** @throws unauthorized 401. Contract: memory.md 2.2, 2.7. */
 function guard(request: FastifyRequest, settings: MemoryHttpSettings): void {
@@ -125,18 +109,10 @@ function toMemoryError(error: unknown): MemoryError {
 const isFrameworkRefusal = (error: Error & { code?: unknown; statusCode?: unknown }): boolean =>
   String(error.code).startsWith('FST_') && typeof error.statusCode === 'number' && error.statusCode < 500
 
-/** A path with a part left empty is none of ours, and U+0000 is in no id: PostgreSQL cannot even look for it. */
-function refuseOddParams(request: FastifyRequest): void {
-  const params: unknown[] = Object.values(request.params ?? {})
-  if (params.some(isOdd)) throw unknownPath(request)
+function refusal(request: FastifyRequest, allow: string | undefined): MemoryError {
+  if (allow !== undefined) {
+    return new MemoryError('method_not_allowed', `${request.method} is not a method of this path: use ${allow}`)
+  }
+  const [path = ''] = request.originalUrl.split('?', 1)
+  return new MemoryError('not_found', `${path} is not a path of this server`, { resource: 'path', id: path })
 }
-
-const isOdd = (param: unknown): boolean => param === '' || String(param).includes('\0')
-
-const unknownPath = (request: FastifyRequest): MemoryError =>
-  new MemoryError('not_found', `${pathOf(request)} is not a path of this server`, {
-    resource: 'path',
-    id: pathOf(request),
-  })
-
-const pathOf = (request: FastifyRequest): string => request.originalUrl.split('?', 1)[0] ?? ''

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { mountOtherMethods } from '../../http/other-methods.ts'
+import { mountRoutes, type Route as Mounted } from '../../http/routes.ts'
 import type { Caller } from '../caller.ts'
 import { invalidRequest, notFound, PlatformError, RestError } from '../errors.ts'
 import type { Platform } from '../service.ts'
@@ -13,9 +13,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whose session a request under `/rest/v1` brought; undefined where none is needed. */
     restCaller: Caller | undefined
-  }
-  interface FastifyContextConfig {
-    needs?: Route['needs']
   }
 }
 
@@ -38,38 +35,34 @@ export function mountRest(
   app.register(
     async (scope) => {
       scope.decorateRequest('restCaller', undefined)
-      scope.addHook('onRequest', async (request) => {
-        await platform.organizations.requireInitialized()
-        const { needs } = request.routeOptions.config
-        request.restCaller = await authenticate(platform, request, needs, settings)
+      scope.setErrorHandler(answerError)
+      const mounted = routes.map((route) => ({
+        method: route.method,
+        path: route.path,
+        needs: route.needs,
+        handle: (request: FastifyRequest, reply: FastifyReply) => serve(platform, settings, route, request, reply),
+      }))
+      mountRoutes(scope, mounted, {
+        guard: async (request, route) => {
+          await platform.organizations.requireInitialized()
+          request.restCaller = await authenticate(platform, request, route?.needs, settings)
+        },
+        refusal,
       })
-      answerErrors(scope)
-      for (const route of routes) {
-        scope.route({
-          method: route.method,
-          url: route.path,
-          config: { needs: route.needs },
-          handler: (request, reply) => serve(platform, settings, route, request, reply),
-        })
-      }
-      mountOtherMethods(
-        scope,
-        routes,
-        ({ method }, allow) =>
-          new PlatformError('method_not_allowed', `${method} is not a method of this path: use ${allow}`),
-      )
     },
     { prefix: PREFIX },
   )
 }
 
-/** Every error in the platform's envelope, unknown paths included. Contract: git-host.md 2.6. */
-export function answerErrors(app: FastifyInstance): void {
+/** Mounts routes that are open to all; every error in the platform's envelope. Contract: git-host.md 2.6. */
+export function mountOpen(app: FastifyInstance, routes: readonly Mounted[]): void {
   app.setErrorHandler(answerError)
-  app.setNotFoundHandler((request, reply) => {
-    const [path = ''] = request.originalUrl.split('?', 1)
-    answerError(notFound('path', path), request, reply)
-  })
+  mountRoutes(app, routes, { refusal })
+}
+
+function refusal({ method, originalUrl }: FastifyRequest, allow: string | undefined): RestError {
+  if (allow === undefined) return notFound('path', originalUrl.split('?', 1)[0] ?? '')
+  return new PlatformError('method_not_allowed', `${method} is not a method of this path: use ${allow}`)
 }
 
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {

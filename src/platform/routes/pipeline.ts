@@ -34,7 +34,10 @@ export async function authenticate(
   }
   const { token, fromCookie } = credentialOf(headers)
   const caller = await platform.sessions.find(token)
-  if (!caller && isServiceToken?.(token)) throw new PlatformError('forbidden', 'this needs the session of a person')
+  if (!caller && isServiceToken?.(token)) {
+    const message = 'this needs the session of a person; keys call models, below /rest/v1/llm-gateway/v1'
+    throw new PlatformError('forbidden', message)
+  }
   if (!caller) throw unauthorized('the session is unknown, expired or ended: log in again')
   if (fromCookie) refuseForeignWrite(method, headers, allowedOrigins)
   return caller
@@ -98,7 +101,7 @@ function restRequest(
   project: Project | undefined,
 ): RestRequest {
   const required = <T>(value: T | undefined): T => {
-    if (value === undefined) throw new Error(`${request.routeOptions.url} asks for what it did not declare`)
+    if (value === undefined) throw new Error(`${request.url} asks for what it did not declare`)
     return value
   }
   const base = baseUrl === undefined ? undefined : new URL(baseUrl)

@@ -1,5 +1,6 @@
-import type { FastifyInstance } from 'fastify'
+import { get, post, type Route } from '../../http/routes.ts'
 import { run } from '../actions/action.ts'
+import { csrfToken } from '../csrf.ts'
 import { page, pageRequest, type Page, type PageRequest, type Section } from '../pages/page.ts'
 import type { Console } from '../settings.ts'
 import { renderFragment } from '../view.ts'
@@ -22,25 +23,28 @@ const PAGES: readonly [path: string, section: Section, build: Build][] = [
 ]
 
 /** The pages over runs of agents: what they do, what they may not do alone, who they are. */
-export function mountKernelPages(app: FastifyInstance, console: Console, kernel: KernelConsole): void {
-  app.get('/kernel', async (_request, reply) => reply.redirect('/ui/kernel/runs', 303))
-  for (const [path, section, build] of PAGES) {
-    app.get(
+export const kernelRoutes = (console: Console, kernel: KernelConsole): Route[] => [
+  get('/kernel', async (_request, reply) => reply.redirect('/ui/kernel/runs', 303)),
+  ...PAGES.map(([path, section, build]) =>
+    get(
       `/kernel${path}`,
       page(console, section, async (request) => withPaths(await build(kernel, request))),
-    )
-  }
-  app.get('/api/kernel/runs/:id', async (request, reply) => {
+    ),
+  ),
+  get('/api/kernel/runs/:id', async (request, reply) => {
     const data = { ...(await runData(kernel, pageRequest(request))), kernelPaths }
-    return reply.type('text/html; charset=utf-8').send(renderFragment('./kernel/progress', data, console.clock.now()))
-  })
-  for (const [name, action] of Object.entries(kernelActions)) {
-    app.post(
+    const csrf = csrfToken(console.sessions, request, reply)
+    return reply
+      .type('text/html; charset=utf-8')
+      .send(renderFragment('./kernel/progress', data, console.clock.now(), csrf))
+  }),
+  ...Object.entries(kernelActions).map(([name, action]) =>
+    post(
       `/api/${name}`,
       run(console, (_console, request) => action(kernel, request)),
-    )
-  }
-}
+    ),
+  ),
+]
 
 const HEAD = '<link rel="stylesheet" href="/ui/static/kernel.css">'
 
