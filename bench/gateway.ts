@@ -1,21 +1,35 @@
 /**
- * Model gateways side by side: node bench/run.mjs gateway [--targets ... --scenarios ... of the driver]
- * MEM_GATEWAY_BENCH names the folder of the driver (`bench.mjs`, `mock-upstream.mjs`), which starts direct, bare proxies,
- * the peers and this gateway in turn and prints what each costs. Ours runs with everything on: a key with limits and a
- * budget, three weighted credentials with limits, metrics, usage records.
+ * The model gateway under load: node bench/run.mjs gateway [--part <part>] [options]
+ *
+ * side (the one without --part): gateways side by side. MEM_GATEWAY_BENCH names the folder of the driver (`bench.mjs`,
+ *   `mock-upstream.mjs`), which starts direct, bare proxies, the peers and this gateway in turn and prints what each costs;
+ *   options are the driver's. Ours runs with everything on: a key with limits and a budget, three weighted credentials with
+ *   limits, metrics, usage records. A provider of 50 ms at 128 connections, added times and rate beside direct:
+ *     node bench/run.mjs gateway --targets direct,undici-dispatch,ours --scenarios json50 --all --rounds 5 --seconds 5
+ * exact [--calls 10000]: calls of every sort, with streams, clients that go, retries, fallbacks and hits of the cache; to the end,
+ *   over SIGTERM and over kill -9 in the middle. Records, analytics, cost and metrics must equal what the provider told.
+ * weights [--calls 50000]: shares of three weighted credentials, one of which goes down and returns: within one in a hundred.
+ * streams [--minutes 10] [--streams 500]: so many streams at once; memory must stay flat.
+ * soak [--minutes 30] [--rate 150]: calls of every sort; memory must stay flat, the books exact.
+ * streams and soak write a line a minute to --out (memory.jsonl).
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { packageRoot } from '../src/base/package-root.ts'
-import { startServer } from '../test/support/server.ts'
+import { configFor, credentialsFor } from '../test/support/gateway-load/calls.ts'
+import { startLoadProvider } from '../test/support/gateway-load/provider.ts'
+import { isExact } from './support/gateway-exact.ts'
+import { install, PROGRAM, SERVICES } from './support/gateway-server.ts'
+import { holdsStreams, soaks } from './support/gateway-soak.ts'
+import { keepsWeights } from './support/gateway-weights.ts'
 import { machine } from './support/measure.ts'
 
-const UPSTREAM = 'http://127.0.0.1:9901/v1'
+/** The driver's. */
+const UPSTREAM_PORT = 9901
 const PORT = 9941
-const PASSWORD = 'bench bench bench'
-const PROGRAM = join(packageRoot, 'bin/mem.js')
 
 /** Each in a folder of its own, as the driver wants them; the overrides let the published peer stream. */
 const PEERS = {
@@ -36,59 +50,20 @@ function installed(name: keyof typeof PEERS): string {
   return directory
 }
 
-const driver = process.env['MEM_GATEWAY_BENCH'] ?? ''
-if (!existsSync(join(driver, 'bench.mjs'))) {
-  console.error('name the folder of the driver in MEM_GATEWAY_BENCH')
-  process.exit(2)
-}
-const directory = mkdtempSync(join(tmpdir(), 'mem-bench-'))
-const config = join(directory, 'mem.yaml')
-writeFileSync(config, 'gateway:\n  allowed_hosts: [127.0.0.1:9901]\ntelemetry:\n  log_level: info\n')
-const env = { HOME: directory, MEM_CONFIG: config, MEM_DATA_DIR: join(directory, 'data'), MEM_PASSWORD: PASSWORD }
-const services = ['--services', 'platform,gateway']
-
-const run = (...args: string[]): string =>
-  execFileSync(process.execPath, [PROGRAM, ...args], { env: { ...process.env, ...env }, encoding: 'utf8' })
-
-/** Three credentials in the shares of the driver's peers, and a key. */
-async function prepare(): Promise<string> {
-  run('platform', 'init', '--organization', 'Bench', '--email', 'bench@example.org')
-  const server = await startServer({ directory, env, args: services })
-  const call = async (path: string, body: object, token = ''): Promise<{ token: string }> => {
-    const response = await fetch(`${server.url}/rest/v1/${path}`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...(token !== '' && { Authorization: `Bearer ${token}` }) },
-      body: JSON.stringify(body),
-    })
-    const answer = (await response.json()) as { token: string }
-    if (!response.ok) throw new Error(JSON.stringify(answer))
-    return answer
-  }
-  const { token } = await call('platform/login', { email: 'bench@example.org', password: PASSWORD })
-  const limits = { requests_per_minute: 100_000_000, max_concurrency: 10_000 }
-  for (const [name, weight] of Object.entries({ a: 0.5, b: 0.3, c: 0.2 })) {
-    const provider = { provider: 'openai-compatible', base_url: UPSTREAM, api_key: `up-${name}-000000000000` }
-    await call('llm-gateway/credentials', { ...provider, name, weight, limits }, token)
-  }
-  const budget = { limit_usd: '100000', window: 'month', unknown_price: 'allow' }
-  const key = await call('llm-gateway/keys', { name: 'bench', limits, budget }, token)
-  await server.stop()
-  return key.token
-}
-
-try {
-  const key = await prepare()
+/** @returns whether the driver came to its end */
+async function sideBySide(directory: string, given: readonly string[]): Promise<boolean> {
+  const driver = join(process.env['MEM_GATEWAY_BENCH'] ?? '', 'bench.mjs')
+  if (!existsSync(driver)) throw new Error('name the folder of the driver in MEM_GATEWAY_BENCH')
+  const { env, key } = await install(directory, configFor(UPSTREAM_PORT), credentialsFor(UPSTREAM_PORT))
   const ours = {
     name: 'ours',
-    cmd: [process.execPath, PROGRAM, 'serve', ...services, '--addr', `127.0.0.1:${PORT}`],
+    cmd: [process.execPath, PROGRAM, 'serve', ...SERVICES, '--addr', `127.0.0.1:${PORT}`],
     cwd: directory,
     env,
     url: `http://127.0.0.1:${PORT}/rest/v1/llm-gateway/v1/chat/completions`,
     headers: { authorization: `Bearer ${key}` },
   }
-  console.log(machine())
-  const given = process.argv.slice(2)
-  const { status } = spawnSync(process.execPath, [join(driver, 'bench.mjs'), ...given], {
+  const { status } = spawnSync(process.execPath, [driver, ...given], {
     cwd: directory,
     stdio: 'inherit',
     env: {
@@ -99,7 +74,55 @@ try {
       OURS: JSON.stringify(ours),
     },
   })
-  process.exitCode = status ?? 1
+  return status === 0
+}
+
+const { values } = parseArgs({
+  strict: false,
+  options: {
+    part: { type: 'string', default: 'side' },
+    calls: { type: 'string' },
+    minutes: { type: 'string' },
+    rate: { type: 'string', default: '150' },
+    streams: { type: 'string', default: '500' },
+    out: { type: 'string', default: 'memory.jsonl' },
+  },
+})
+const given = (name: 'calls' | 'minutes' | 'rate' | 'streams', otherwise = 0): number =>
+  Number(values[name] ?? otherwise)
+
+async function run(directory: string): Promise<boolean> {
+  console.log(machine())
+  if (values.part === 'side') return sideBySide(directory, process.argv.slice(2))
+  const provider = await startLoadProvider()
+  const out = String(values.out)
+  try {
+    const installation = await install(directory, configFor(provider.port), credentialsFor(provider.port))
+    switch (values.part) {
+      case 'exact':
+        return await isExact(installation, provider, given('calls', 10_000))
+      case 'weights':
+        return await keepsWeights(installation, provider, given('calls', 50_000))
+      case 'streams':
+        return await holdsStreams(installation, provider, {
+          minutes: given('minutes', 10),
+          streams: given('streams'),
+          out,
+        })
+      case 'soak':
+        return await soaks(installation, provider, { minutes: given('minutes', 30), rate: given('rate'), out })
+      default:
+        throw new Error(`there is no part ${String(values.part)}`)
+    }
+  } finally {
+    await provider.close()
+  }
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'mem-bench-'))
+try {
+  process.exitCode = (await run(directory)) ? 0 : 1
 } finally {
-  rmSync(directory, { recursive: true, force: true })
+  // After the servers, which end with this process at the latest.
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }))
 }

@@ -6,8 +6,16 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() }
 
-/** RFC 3339 in UTC with exactly three fraction digits. */
-export const toTimestamp = (ms: number): string => new Date(ms).toISOString()
+/** The second written last: most times that are written lie close together. */
+let latest = { second: Number.NaN, text: '' }
+
+/** RFC 3339 in UTC with exactly three fraction digits. @throws RangeError for no time */
+export function toTimestamp(ms: number): string {
+  const whole = Math.trunc(ms)
+  const second = Math.floor(whole / 1000)
+  if (second !== latest.second) latest = { second, text: new Date(second * 1000).toISOString().slice(0, -4) }
+  return `${latest.text}${String(whole - second * 1000).padStart(3, '0')}Z`
+}
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
 

@@ -64,17 +64,8 @@ export function requestLog(log: Logger): (line: RequestLine, isPlain: boolean) =
   }
 }
 
-let latest = { ms: 0, text: '' }
-
-/** Many requests end in the same millisecond. */
-function timeNow(): string {
-  const ms = Date.now()
-  if (latest.ms !== ms) latest = { ms, text: toTimestamp(ms) }
-  return latest.text
-}
-
 const plainLine = ({ method, path, status, duration_ms: ms, request_id: id }: RequestLine): string =>
-  `${INFO_LINE}${timeNow()}","method":"${method}","path":"${path}","status":${status},"duration_ms":${ms},"request_id":"${id}","msg":"request"}\n`
+  `${INFO_LINE}${toTimestamp(Date.now())}","method":"${method}","path":"${path}","status":${status},"duration_ms":${ms},"request_id":"${id}","msg":"request"}\n`
 
 function toText(line: string): string {
   const { time, level, msg, ...fields }: Record<string, unknown> = JSON.parse(line)

@@ -109,8 +109,14 @@ class Observed {
   add(value: number): void {
     this.sum += value
     this.count++
-    const bucket = this.#bounds.findIndex((bound) => value <= bound)
-    if (bucket >= 0) this.within[bucket] = (this.within[bucket] ?? 0) + 1
+    let bucket = 0
+    for (const bound of this.#bounds) {
+      if (value <= bound) {
+        this.within[bucket] = (this.within[bucket] ?? 0) + 1
+        return
+      }
+      bucket++
+    }
   }
 }
 

@@ -8,6 +8,8 @@ export const EXIT = {
   conflict: 5,
   notFound: 8,
   configuration: 78,
+  /** As shells tell Ctrl-C. */
+  stopped: 130,
 } as const
 
 /** Something the user can put right: what happened, what to do next, and the code to leave with. */

@@ -20,6 +20,11 @@ export interface SqliteOptions {
 const BUSY_TIMEOUT_MS = 5000
 /** Erased values leave the files within 60 s (memory.md 9.1); one scrub serves the deletions of this long. */
 const SCRUB_DELAY_MS = 5000
+/**
+ * Of the log, at most, before it goes into the database: 16 MB. A commit of a Memory logs 27 pages, most of them those that the
+ * commit before did, so the fewer checkpoints the less is written; SQLite finds up to 4062 pages of the log in one look.
+ */
+const CHECKPOINT_PAGES = 4000
 
 /** Opens (and creates) an embedded database: WAL, one writer, readers beside it. */
 export function openSqlite(options: SqliteOptions): Database {
@@ -44,15 +49,16 @@ function useWriteAheadLog(raw: Sqlite.Database, timeout: number): void {
 class Connection implements Queryable {
   readonly dialect = 'sqlite'
   readonly raw: Sqlite.Database
-  readonly #statements = new Map<string, Sqlite.Statement>()
+  readonly #statements = new Map<string, Statement>()
 
   constructor(options: SqliteOptions, readonly: boolean) {
     const { busyTimeoutMs: timeout = BUSY_TIMEOUT_MS } = options
     this.raw = new Sqlite(options.path, { timeout, readonly })
     if (!readonly) {
       useWriteAheadLog(this.raw, timeout)
-      // With NORMAL, `full` is made of this and a flush after each commit.
-      this.raw.pragma(`synchronous = ${options.flushesAtOnce ? options.synchronous : 'NORMAL'}`)
+      // `full` is made of this and a flush after each commit.
+      this.raw.pragma('synchronous = NORMAL')
+      this.raw.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
       this.raw.pragma('secure_delete = ON')
       this.raw.pragma('foreign_keys = ON')
     }
@@ -60,34 +66,49 @@ class Connection implements Queryable {
   }
 
   async get<T>(sql: string, params: readonly Param[] = []): Promise<T | undefined> {
-    return this.#prepare(sql).get(bind(params)) as T | undefined
+    const statement = this.#prepare(sql)
+    return statement.prepared.get(bind(statement, params)) as T | undefined
   }
 
   async all<T>(sql: string, params: readonly Param[] = []): Promise<T[]> {
-    return this.#prepare(sql).all(bind(params)) as T[]
+    const statement = this.#prepare(sql)
+    return statement.prepared.all(bind(statement, params)) as T[]
   }
 
   async run(sql: string, params: readonly Param[] = []): Promise<number> {
-    return this.#prepare(sql).run(bind(params)).changes
+    const statement = this.#prepare(sql)
+    return statement.prepared.run(bind(statement, params)).changes
   }
 
   /** Of the commits of all others: a connection that only reads sees every one. */
   version(): number {
-    return this.#prepare('PRAGMA data_version').pluck().get() as number
+    return this.#prepare('PRAGMA data_version').prepared.pluck().get() as number
   }
 
-  #prepare(sql: string): Sqlite.Statement {
+  #prepare(sql: string): Statement {
     let statement = this.#statements.get(sql)
     if (!statement) {
-      statement = this.raw.prepare(sql)
+      const names = sql.match(PARAM) ?? []
+      const isInOrder = names.every((name, i) => name === `$${i + 1}`)
+      const prepared = this.raw.prepare(isInOrder ? sql.replace(PARAM, '?') : sql)
+      statement = { prepared, places: isInOrder ? names.length : undefined }
       this.#statements.set(sql, statement)
     }
     return statement
   }
 }
 
+interface Statement {
+  readonly prepared: Sqlite.Statement
+  /** How many there are, where `$1`, `$2`, … stand once each in their order: as `?` they are bound by place, which is faster. */
+  readonly places: number | undefined
+}
+
+const PARAM = /\$\d+/g
+
 /** `$1` is a named parameter to SQLite, so a list is bound by its positions. */
-const bind = (params: readonly Param[]): Record<string, Param> => {
+function bind({ places }: Statement, params: readonly Param[]): readonly Param[] | Record<string, Param> {
+  if (places !== undefined) return places === params.length ? params : params.slice(0, places)
   const named: Record<string, Param> = {}
   for (let i = 0; i < params.length; i++) named[i + 1] = params[i] ?? null
   return named
@@ -121,7 +142,7 @@ class SqliteDatabase implements Database {
       // A log that a clean end would have removed may hold what the last process had yet to erase.
       const wasKilled = existsSync(`${this.location}-wal`)
       this.#writer = new Connection(options, false)
-      if (options.synchronous === 'full' && !options.flushesAtOnce) this.#log = new LogFlush(this.location)
+      if (options.synchronous === 'full') this.#log = new LogFlush(this.location, options.flushesAtOnce ?? false)
       if (wasKilled) this.scrub()
     }
     this.#reader = new Connection(options, true)
@@ -202,8 +223,8 @@ class SqliteDatabase implements Database {
       await writer.run('SAVEPOINT one')
       try {
         await pending.run(writer)
-      } catch {
-        if (!writer.raw.inTransaction) throw new Error('the database rolled the transaction back')
+      } catch (cause) {
+        if (!writer.raw.inTransaction) throw new Error('the database rolled the transaction back', { cause })
         await writer.run('ROLLBACK TO one')
       }
       await writer.run('RELEASE one')

@@ -1,10 +1,12 @@
+import type { Queryable } from '../database/database.ts'
 import { invalidRequest } from '../platform/errors.ts'
+import type { SealedPlace, Sealer } from '../platform/sealing/sealer.ts'
 import { secretRequired } from './refusals.ts'
 import { secretField, secretsOf } from './requests/config.ts'
 import type { CredentialRequest } from './requests/credential.ts'
 import { KEPT } from './requests/headers.ts'
 import type { CredentialFields, CredentialRow } from './store/credentials.ts'
-import { headerSecret } from './store/secrets.ts'
+import { headerSecret, placeOfSecret, readSecretsOf } from './store/secrets.ts'
 
 /** What a request does to the secrets of a credential, under the names that the store has for them. */
 export interface SecretPlan {
@@ -66,3 +68,27 @@ function planHeaders({ custom_headers: headers }: CredentialRequest, old: Known 
 /** Where secrets go. */
 const addressOf = ({ base_url, config: { endpoint, region, location } }: CredentialFields): string =>
   JSON.stringify([base_url ?? null, endpoint ?? null, region ?? null, location ?? null])
+
+/** The plan without what is saved already: only who can open secrets can tell. */
+export async function withoutSaved(
+  tx: Queryable,
+  sealer: Sealer,
+  { organization_id: organizationId, id }: CredentialRow,
+  plan: SecretPlan,
+): Promise<SecretPlan> {
+  if (plan.saved.size === 0) return plan
+  const saved = new Map(plan.saved)
+  for (const { name, value } of await readSecretsOf(tx, organizationId, id)) {
+    if (opened(sealer, value, placeOfSecret(organizationId, id, name)) === saved.get(name)) saved.delete(name)
+  }
+  return { ...plan, saved }
+}
+
+/** Undefined for what no longer opens: it is saved anew. */
+function opened(sealer: Sealer, value: string, place: SealedPlace): string | undefined {
+  try {
+    return sealer.open(value, place)
+  } catch {
+    return undefined
+  }
+}

@@ -9,7 +9,7 @@ import { isVisible, ownerFor, requireKeeper, requireSetting, scopeOf, type Actor
 import type { Audit, Target } from './audit.ts'
 import { sharedHealth, toCredential } from './credential-answer.ts'
 import { credentialChanges } from './credential-changes.ts'
-import { planSecrets, type SecretPlan } from './credential-secrets.ts'
+import { planSecrets, withoutSaved, type SecretPlan } from './credential-secrets.ts'
 import type { Credential } from './model.ts'
 import type { LiveHealth } from './ports.ts'
 import { checkAddress } from './requests/address.ts'
@@ -93,7 +93,10 @@ export class Credentials {
     return this.get(actor, id)
   }
 
-  /** @throws as `create`, not_found 404, secret_required 422, conflict 409 `version` */
+  /**
+   * What changes nothing leaves version and audit alone; like every update it ends a rejection.
+   * @throws as `create`, not_found 404, secret_required 422, conflict 409 `version`
+   */
   async replace(actor: Actor, id: number, request: CredentialRequest): Promise<Credential> {
     const organizationId = actor.user.organization_id
     await this.#parts.states.change(organizationId, async (tx) => {
@@ -103,16 +106,17 @@ export class Credentials {
         throw conflict('version', `credential ${id} has version ${old.version} by now`)
       }
       const fields = this.checkedFields(actor, request, old.user_id)
-      const plan = planSecrets(request, fields, old)
+      const plan = await withoutSaved(tx, this.#parts.sealer, old, planSecrets(request, fields, old))
       await refuseTakenName(tx, organizationId, old.user_id, request.name, id)
       const values = this.#values(request, fields, plan, old)
+      const changes = credentialChanges(old, { ...values, provider: old.provider }, plan)
+      const isSame = Object.keys(changes).length === 0
+      if (!isSame || old.last_error) await saveHealth(tx, organizationId, id, { rejectedUntil: null, lastError: null })
+      if (isSame) return
       await updateCredential(tx, organizationId, id, values)
       await this.#saveSecrets(tx, organizationId, id, plan)
-      await saveHealth(tx, organizationId, id, { rejectedUntil: null, lastError: null })
-      const changes = credentialChanges(old, { ...values, provider: old.provider }, plan)
       await this.#parts.audit.append(tx, actor, 'credential.update', targetOf(id, request.name), changes)
     })
-    this.#parts.live.recover(id)
     return this.get(actor, id)
   }
 
@@ -245,7 +249,7 @@ const isMember = ({ fields }: AliasRow, id: number): boolean =>
 function refuseInUse(caller: Caller, id: number, inUse: readonly AliasRow[]): PlatformError {
   const aliases = inUse.filter((alias) => isVisible(caller, alias)).map((alias) => ({ id: alias.id, name: alias.name }))
   const names = aliases.map(({ name }) => name).join(', ') || 'of other users'
-  const message = `credential ${id} is a member of the aliases ${names}; force=true ends its memberships`
+  const message = `credential ${id} is a member of the aliases ${names}; with force it is taken out of them`
   return new PlatformError('conflict', message, { reason: 'in_use', aliases })
 }
 

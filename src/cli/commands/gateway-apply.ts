@@ -1,3 +1,4 @@
+import type { Credential } from '../../gateway/model.ts'
 import type { Context } from '../command.ts'
 import { defineCommand } from '../command.ts'
 import { usageError } from '../exit.ts'
@@ -11,11 +12,10 @@ export const apply = defineCommand({
     file: { value: 'file', required: true, help: 'YAML list of credentials; `-` is standard input' },
     'dry-run': { help: 'Only tell what would be done' },
     prune: { help: 'Remove shared credentials that are not in the list' },
-    'renew-secrets': { help: 'Send every secret again: most cannot be compared with what is saved' },
     ...SESSION_FLAG,
   },
   notes:
-    'Makes, by name, what the list says; what is so already is left alone. The fields are those of the credential; keys come ' +
+    'Makes, by name, what the list says; what is so already, secrets too, is left alone. The fields are those of the credential; keys come ' +
     'from api_key_env or api_key_file, other secrets alike: secret_access_key_env inside config.',
   examples: [
     'gateway credentials apply --file credentials.yaml --dry-run',
@@ -26,14 +26,16 @@ export const apply = defineCommand({
     const { file } = input
     const bodies = await readEntries(io, file, await parsed(file, await readText(io, file)))
     const there = await listAll(context, input, CREDENTIALS)
-    const plan = planOf(bodies, there, { prune: input.prune ?? false, renewSecrets: input['renew-secrets'] ?? false })
-    if (!input['dry-run']) for (const step of plan) await carryOut(context, input, step)
-    const shown = plan.map(({ action, name }) => ({ name, action }))
-    await output.list({ dry_run: input['dry-run'] ?? false, credentials: shown }, shown, ({ name, action }) => [
-      name,
-      DONE[action],
-    ])
-    if (input['dry-run']) output.note('nothing was changed')
+    const plan = planOf(bodies, there, input.prune ?? false)
+    const isDry = input['dry-run'] ?? false
+    const shown: Pick<Step, 'name' | 'action'>[] = []
+    for (const step of plan) {
+      shown.push({ name: step.name, action: isDry ? step.action : await carryOut(context, input, step) })
+    }
+    await output.list({ dry_run: isDry, credentials: shown }, shown, ({ name, action }) => [name, DONE[action]])
+    if (!isDry) return
+    const isUncertain = plan.some((step) => step.isUncertain)
+    output.note(`nothing was changed${isUncertain ? '; whether secrets are new is seen when it is done' : ''}`)
   },
 })
 
@@ -48,8 +50,14 @@ async function parsed(file: string, text: string): Promise<unknown> {
   }
 }
 
-async function carryOut(context: Context, input: SessionInput, { action, id = 0, body = {} }: Step): Promise<void> {
+/** @returns what came of it */
+async function carryOut(context: Context, input: SessionInput, step: Step): Promise<Step['action']> {
+  const { action, isUncertain = false, id = 0, body = {} } = step
   if (action === 'create') await callRest(context, input, { method: 'POST', path: CREDENTIALS.path, body })
-  else if (action === 'update') await callRest(context, input, { method: 'PUT', path: at(CREDENTIALS, id), body })
   else if (action === 'remove') await sendRest(context, input, { method: 'DELETE', path: at(CREDENTIALS, id) })
+  else if (action === 'update' || isUncertain) {
+    const { version } = await callRest<Credential>(context, input, { method: 'PUT', path: at(CREDENTIALS, id), body })
+    return version === body['version'] ? 'unchanged' : 'update'
+  }
+  return action
 }

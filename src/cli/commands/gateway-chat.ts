@@ -11,9 +11,6 @@ import { readText } from '../input.ts'
 import { callRest, type List } from '../platform/rest.ts'
 import { untilStopped } from '../until-stopped.ts'
 
-/** As shells tell Ctrl-C. */
-const STOPPED = 130
-
 export const chat = defineCommand({
   args: { prompt: { help: 'What to say; `-` reads standard input' } },
   flags: {
@@ -52,7 +49,7 @@ export const chat = defineCommand({
         const ended = streams ? await showStream(io, response) : await showAnswer(context, response)
         await tellCost(context, access, response, ended)
       } catch (error) {
-        throw signal.aborted ? new CliError(STOPPED, 'stopped') : error
+        throw signal.aborted ? new CliError(EXIT.stopped, 'stopped') : error
       }
     })
   },

@@ -95,9 +95,9 @@ export const cost = defineCommand({
     const answer = await callRest<CostAnswer>(context, input, call)
     await context.output.answer(answer, () => [
       ...answer.breakdown.map(({ group, cost_usd, requests }): Row => [
-        Object.values(group).join(' '),
+        Object.values(group).join(' ') || 'none was called',
         usd(cost_usd),
-        `${requests} requests`,
+        counted(requests),
       ]),
       ['total', answer.enabled ? usd(answer.total_usd) : 'costs are not tracked', unknownText(answer)],
       ...answer.budgets.map(({ scope, id, spent_usd, limit_usd, window, resets_at }): Row => [
@@ -111,7 +111,9 @@ export const cost = defineCommand({
 })
 
 const unknownText = ({ unknown_price_requests: unpriced, no_usage_requests: uncounted }: CostAnswer): string =>
-  unpriced + uncounted > 0 ? `and ${unpriced + uncounted} requests of unknown cost` : ''
+  unpriced + uncounted > 0 ? `and ${counted(unpriced + uncounted)} of unknown cost` : ''
+
+const counted = (requests: number): string => `${requests} ${requests === 1 ? 'request' : 'requests'}`
 
 const auditRow = ({ id, at, actor, action, target, changes, count }: AuditRecord): Row => [
   id,

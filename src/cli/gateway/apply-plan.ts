@@ -12,6 +12,8 @@ import { readSecretFile, readSecretVariable } from './secrets.ts'
 /** What is to be done about one credential. */
 export interface Step {
   readonly action: 'create' | 'update' | 'unchanged' | 'remove'
+  /** Looks unchanged, but only the server can tell whether its secrets are those that are saved. */
+  readonly isUncertain?: boolean
   readonly name: string
   /** Of one that exists. */
   readonly id?: number
@@ -67,15 +69,11 @@ async function withSecrets(io: Io, directory: string, names: readonly string[], 
   return read
 }
 
-interface PlanOptions {
-  /** Remove shared ones that the file does not name. */
-  prune: boolean
-  /** Send every secret, changed or not: most cannot be compared. */
-  renewSecrets: boolean
-}
-
-/** What makes of the credentials that are there those of the file. */
-export function planOf(bodies: readonly Body[], there: readonly Credential[], options: PlanOptions): Step[] {
+/**
+ * What makes of the credentials that are there those of the file.
+ * @param prune removes shared ones that the file does not name
+ */
+export function planOf(bodies: readonly Body[], there: readonly Credential[], prune: boolean): Step[] {
   const used = new Set<number>()
   const steps = bodies.map((body): Step => {
     const name = String(body['name'])
@@ -83,12 +81,18 @@ export function planOf(bodies: readonly Body[], there: readonly Credential[], op
     const old = there.find((each) => each.scope === scope && each.name.toLowerCase() === name.toLowerCase())
     if (!old) return { action: 'create', name, body }
     used.add(old.id)
-    const isSame = !options.renewSecrets && isDeepStrictEqual(shapeOf(body), shapeOfSaved(old))
-    if (isSame) return { action: 'unchanged', name, id: old.id }
-    return { action: 'update', name, id: old.id, body: { ...body, version: old.version } }
+    const isSame = isDeepStrictEqual(shapeOf(body), shapeOfSaved(old))
+    if (isSame && !holdsSecrets(body)) return { action: 'unchanged', name, id: old.id }
+    const sent = { name, id: old.id, body: { ...body, version: old.version } }
+    return isSame ? { action: 'unchanged', isUncertain: true, ...sent } : { action: 'update', ...sent }
   })
-  const rest = options.prune ? there.filter(({ id, scope }) => scope === 'organization' && !used.has(id)) : []
+  const rest = prune ? there.filter(({ id, scope }) => scope === 'organization' && !used.has(id)) : []
   return [...steps, ...rest.map(({ id, name }): Step => ({ action: 'remove', name, id }))]
+}
+
+function holdsSecrets(body: Body): boolean {
+  const { secrets, custom_headers: headers } = credentialRequest.parse(body)
+  return secrets.size > 0 || Object.keys(headers).length > 0
 }
 
 /** What can be compared: of secrets that they are there, and of a key its end. */

@@ -18,12 +18,16 @@ export const askKind = async (io: Io, kind: Kind | undefined): Promise<Kind> =>
 export const askName = async (io: Io, name: string | undefined, kind: Kind): Promise<string> =>
   name ?? (canAsk(io) ? input(io, 'Name', kind) : Promise.reject(missing('name')))
 
-/** Asks in a terminal for what the kind needs and nobody has given; elsewhere the server says what is missing. */
+/** Asks in a terminal for what the kind needs and nobody has given; elsewhere the server says what else is missing than the key. */
 export async function askMissing(io: Io, kind: Kind, body: Record<string, unknown>): Promise<Record<string, unknown>> {
-  if (!canAsk(io)) return body
+  const config: Record<string, unknown> = isRecord(body['config']) ? { ...body['config'] } : {}
+  if (!canAsk(io)) {
+    const isKeyless = secretsOf(kind, config).required.includes('api_key') && body['api_key'] === undefined
+    if (isKeyless && (REQUIRED[kind] ?? []).every((name) => name in config)) throw missing('api-key-file')
+    return body
+  }
   const asked = { ...body }
   if (kind === 'openai-compatible') asked['base_url'] ??= await input(io, 'Address, as https://host/v1', '')
-  const config: Record<string, unknown> = isRecord(body['config']) ? { ...body['config'] } : {}
   for (const name of REQUIRED[kind] ?? []) config[name] ??= await input(io, name, '')
   if (kind === 'bedrock' && asked['api_key'] === undefined && config['use_runtime_role'] === undefined) {
     config['access_key_id'] ??= (await input(io, 'access_key_id (none: a bearer key)', '')) || undefined

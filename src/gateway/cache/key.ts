@@ -8,10 +8,10 @@ import { isMap } from './json.ts'
 const BESIDE: ReadonlySet<string> = new Set(['stream', 'stream_options', 'user', 'metadata'])
 
 /**
- * What equal calls have in common; undefined for a body that cannot be read. Caps on the answer and the refusal of drops are
- * part of it, as they change what a caller may get. Contract: gateway.md 8.
+ * What equal calls have in common; undefined for a body that cannot be read. Caps on the answer, the refusal of drops
+ * and headers for the provider are part of it, as they change what a caller gets. Contract: gateway.md 8.
  */
-export function keyOf({ request, caller, pin }: CacheCall): string | undefined {
+export function keyOf({ request, caller, pin, forwarded }: CacheCall): string | undefined {
   const body = bodyOf(request)
   if (!body) return undefined
   const { id: organization, settings } = caller.state
@@ -24,6 +24,7 @@ export function keyOf({ request, caller, pin }: CacheCall): string | undefined {
       [surface, countOnly, strict, maxOutputTokens],
       model,
       pin,
+      forwarded,
       asked,
     ]),
   )

@@ -81,11 +81,24 @@ export function editBody(
 /** Kinds whose bodies may change beyond the model's name. */
 const EDITED: ReadonlySet<string> = new Set(['mistral', 'groq', 'vertex'])
 
-/** Most requests change no more than this. */
+/** Most requests change no more than this, and many not even this. */
 function renamed(body: Buffer, named: Member, model: string): Buffer {
+  if (stands(body, named, model)) return body
   const text = JSON.stringify(model)
   return body.toString('utf8', named.start, named.end) === text ? body : splice(body, [{ ...named, text }])
 }
+
+/** Whether a value is this text between its quotes; no where something is escaped, or beyond ASCII. */
+function stands(body: Buffer, { start, end }: Member, text: string): boolean {
+  if (end - start !== text.length + 2) return false
+  for (let i = 0; i < text.length; i++) {
+    const byte = body[start + 1 + i] ?? 0
+    if (byte !== text.charCodeAt(i) || byte === BACKSLASH || byte > 0x7e) return false
+  }
+  return true
+}
+
+const BACKSLASH = 0x5c
 
 const NOTHING: Member = { at: 0, start: 0, end: 0 }
 

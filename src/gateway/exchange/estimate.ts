@@ -71,12 +71,12 @@ const CAPS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens']
 
 /** The most tokens that a request lets the answer have; undefined when it names no number. */
 export function outputCap({ body, members, maxOutputTokens }: InferenceRequest): number | undefined {
-  const named = CAPS.flatMap((name) => {
+  let asked: number | undefined
+  for (const name of CAPS) {
     const member = members.get(name)
     const cap = member ? Number(body.toString('latin1', member.start, member.end)) : Number.NaN
-    return Number.isSafeInteger(cap) && cap > 0 ? [cap] : []
-  })
-  // Where a body names two, the provider may read either.
-  const asked = named.length > 0 ? Math.max(...named) : undefined
+    // Where a body names two, the provider may read either.
+    if (Number.isSafeInteger(cap) && cap > 0 && (asked === undefined || cap > asked)) asked = cap
+  }
   return asked === undefined || (maxOutputTokens !== undefined && maxOutputTokens < asked) ? maxOutputTokens : asked
 }

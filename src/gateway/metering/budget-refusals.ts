@@ -1,3 +1,4 @@
+import { formatUsd } from '../cost/money.ts'
 import { GatewayError } from '../errors.ts'
 import type { Budget } from '../model.ts'
 import type { Spender } from '../store/aggregates.ts'
@@ -13,8 +14,12 @@ export function refuseUnknown(demands: readonly { spender: Spender; budget: Budg
   )
 }
 
-/** A 429 that says when there is money again. */
-export function exceeded({ type }: Spender, { period, endsAt }: BudgetWindow): GatewayError {
+/**
+ * A 429 that says when there is money again.
+ * @param amount what was to be set aside, nano-dollars
+ */
+export function exceeded({ type }: Spender, { period, endsAt }: BudgetWindow, amount: bigint): GatewayError {
   const until = period === 'total' ? 'ask an admin for more' : `it begins anew at ${new Date(endsAt).toISOString()}`
-  return new GatewayError('budget_exceeded', `the budget of the ${type} does not suffice for this call: ${until}`)
+  const most = `this call, which may cost up to ${formatUsd(amount)} USD (a smaller max_tokens makes it less)`
+  return new GatewayError('budget_exceeded', `the budget of the ${type} does not suffice for ${most}: ${until}`)
 }

@@ -7,7 +7,7 @@ import type { Logger } from '../../platform/ports.ts'
 import { parseUsd } from '../cost/money.ts'
 import { GatewayError } from '../errors.ts'
 import type { Budget } from '../model.ts'
-import type { GatewayCaller } from '../state/organization-state.ts'
+import type { GatewayCaller, OpenKey } from '../state/organization-state.ts'
 import type { Spender } from '../store/aggregates.ts'
 import { drawBlock, openBudget, ownerOf, returnBlock, type Spend } from '../store/budgets.ts'
 import { hasProcess } from '../store/processes.ts'
@@ -21,6 +21,7 @@ import { windowAt } from './windows.ts'
 interface Demand {
   readonly organizationId: number
   readonly spender: Spender
+  readonly owner: string
   readonly budget: Budget
   readonly limit: bigint
 }
@@ -55,6 +56,8 @@ export class ProcessBudgets implements Budgets {
   readonly #turns = new KeyedMutex()
   /** The limits of budgets, parsed once. */
   readonly #limits = new WeakMap<Budget, bigint>()
+  /** Of the latest caller with a key. */
+  readonly #demands = new WeakMap<OpenKey, { readonly caller: GatewayCaller; readonly demands: readonly Demand[] }>()
 
   constructor(parts: BudgetsParts) {
     this.#parts = parts
@@ -117,13 +120,23 @@ export class ProcessBudgets implements Budgets {
     }
   }
 
+  #demandsOf(caller: GatewayCaller): readonly Demand[] {
+    const { key, state, userId } = caller
+    const known = key && this.#demands.get(key)
+    if (known?.caller.state === state && known.caller.userId === userId) return known.demands
+    const demands = this.#findDemands(caller)
+    if (key) this.#demands.set(key, { caller, demands })
+    return demands
+  }
+
   /** Those that apply, the narrowest first: everybody asks in this order. */
-  #demandsOf({ state, userId, key }: GatewayCaller): Demand[] {
+  #findDemands({ state, userId, key }: GatewayCaller): Demand[] {
     const { id: organizationId, settings } = state
     const demands: Demand[] = []
     const add = (type: Spender['type'], id: number | undefined, budget: Budget | null | undefined): void => {
       if (!budget || id === undefined) return
-      demands.push({ organizationId, spender: { type, id }, budget, limit: this.#limitOf(budget) })
+      const spender = { type, id }
+      demands.push({ organizationId, spender, owner: ownerOf(spender), budget, limit: this.#limitOf(budget) })
     }
     if (!settings.cost_tracking) return demands
     add('key', key?.id, key?.budget)
@@ -138,8 +151,7 @@ export class ProcessBudgets implements Budgets {
     return limit
   }
 
-  #accountOf({ organizationId, spender, budget: { window: period } }: Demand, now: number): Account {
-    const owner = ownerOf(spender)
+  #accountOf({ organizationId, spender, owner, budget: { window: period } }: Demand, now: number): Account {
     const known = this.#accounts.get(owner)
     const found = known?.find((account) => account.window.period === period && account.isAt(now))
     if (found) return found
@@ -208,7 +220,7 @@ export class ProcessBudgets implements Budgets {
         (usual > need && (await this.#draw(account, usual, limit))) || (await this.#draw(account, need, limit))
       if (drawn) continue
       onExceeded?.(organizationId, spender)
-      throw exceeded(spender, account.window)
+      throw exceeded(spender, account.window, amount)
     }
     account.take(amount, clock.now())
   }

@@ -30,11 +30,12 @@ export function createGatewayMetrics({ stateOf, table, figures }: MetricsParts):
   const kept = new Kept(
     series,
     (organizationId, credentialId) => stateOf(organizationId)?.credentials.find(({ id }) => id === credentialId)?.kind,
+    (record) => names.labelOf(record),
   )
   const metrics = [...Object.values(series), ...figuresOf(figures)]
   return {
     finished: (record) => {
-      count(kept.ofRequest(record, names.labelOf(record)), record)
+      count(kept.ofRequest(record), record)
       countAttempts(kept, record)
       const { outcome, error_code: code = NONE, organization_id: organization } = record
       if (outcome === 'rejected') series.rejected.add({ organization: String(organization), code })

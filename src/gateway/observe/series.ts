@@ -1,4 +1,4 @@
-import { Counter, Histogram } from '../../base/metrics.ts'
+import { Counter, Histogram, OTHER } from '../../base/metrics.ts'
 import type { AttemptRecord, Kind, UsageRecord } from '../model.ts'
 
 const MOST = { most: 5000 }
@@ -57,49 +57,92 @@ function requestSeries(series: Series, record: UsageRecord, model: string) {
 
 const wasServed = ({ attempts, outcome }: UsageRecord): boolean => attempts.length > 0 || outcome === 'cached'
 
-/** Keys that are kept at once: more cost time, nothing else. */
+/** Kinds that are kept at once: more cost time, nothing else. */
 const MOST_KEPT = 10_000
 
-/** The series that requests of one kind add to, found by one key. */
+/** The latest request of a credential, and where requests of its kind are counted. */
+interface KeptRequest {
+  readonly record: UsageRecord
+  readonly label: string
+  readonly series: RequestSeries
+}
+
+/** The series that requests of one kind add to: most are of the kind of the one before, and are found without a key. */
 export class Kept {
   readonly #series: Series
   readonly #kindOf: (organizationId: number, credentialId: number) => Kind | undefined
+  readonly #labelOf: (record: UsageRecord) => string
+  /** By credential; 0 is none. */
+  readonly #latest = new Map<number, KeptRequest>()
   readonly #requests = new Map<string, RequestSeries>()
-  readonly #counters = new Map<string, { value: number }>()
+  /** By credential, then by class. */
+  readonly #attempts = new Map<number, Map<string, { value: number }>>()
 
-  constructor(series: Series, kindOf: (organizationId: number, credentialId: number) => Kind | undefined) {
+  /** @param labelOf what series call the model of a record */
+  constructor(
+    series: Series,
+    kindOf: (organizationId: number, credentialId: number) => Kind | undefined,
+    labelOf: (record: UsageRecord) => string,
+  ) {
     this.#series = series
     this.#kindOf = kindOf
+    this.#labelOf = labelOf
   }
 
-  ofRequest(record: UsageRecord, model: string): RequestSeries {
+  ofRequest(record: UsageRecord): RequestSeries {
+    const { credential_id: id = 0 } = record
+    const latest = this.#latest.get(id)
+    const known = latest && isSameKind(latest.record, record) ? latest : undefined
+    if (known && known.label !== OTHER) return known.series
+    // What had no name of its own may have one now.
+    const label = this.#labelOf(record)
+    if (known && label === OTHER) return known.series
+    const series = this.#find(record, label)
+    if (this.#latest.size >= MOST_KEPT) this.#latest.clear()
+    this.#latest.set(id, { record, label, series })
+    return series
+  }
+
+  #find(record: UsageRecord, label: string): RequestSeries {
     const { organization_id, surface, stream, provider, credential_id, outcome } = record
-    const key = `${organization_id} ${surface} ${stream} ${provider} ${credential_id} ${outcome} ${wasServed(record)} ${model}`
-    return keep(this.#requests, key, () => requestSeries(this.#series, record, model))
+    const key = `${organization_id} ${surface} ${stream} ${provider} ${credential_id} ${outcome} ${wasServed(record)} ${label}`
+    const known = this.#requests.get(key)
+    if (known) return known
+    if (this.#requests.size >= MOST_KEPT) this.#requests.clear()
+    const found = requestSeries(this.#series, record, label)
+    this.#requests.set(key, found)
+    return found
   }
 
   ofAttempt(organizationId: number, { credential_id: id, class: outcome }: AttemptRecord): { value: number } {
-    const organization = String(organizationId)
-    return keep(this.#counters, `${organization} ${id} ${outcome}`, () => {
-      const provider = this.#kindOf(organizationId, id) ?? NONE
-      return this.#series.attempts.at({ organization, provider, credential: String(id), class: outcome })
+    const known = this.#attempts.get(id)?.get(outcome)
+    if (known) return known
+    if (this.#attempts.size >= MOST_KEPT) this.#attempts.clear()
+    const byClass = this.#attempts.get(id) ?? new Map<string, { value: number }>()
+    this.#attempts.set(id, byClass)
+    const provider = this.#kindOf(organizationId, id) ?? NONE
+    const counter = this.#series.attempts.at({
+      organization: String(organizationId),
+      provider,
+      credential: String(id),
+      class: outcome,
     })
+    byClass.set(outcome, counter)
+    return counter
   }
 
-  ofFallback(organizationId: number, failed: AttemptRecord, next: number): { value: number } {
+  ofFallback(organizationId: number, { credential_id: from, class: outcome }: AttemptRecord, next: number) {
     const organization = String(organizationId)
-    const { credential_id: from, class: outcome } = failed
-    return keep(this.#counters, `${organization} ${from} ${next} ${outcome}`, () =>
-      this.#series.fallbacks.at({ organization, from: String(from), to: String(next), class: outcome }),
-    )
+    return this.#series.fallbacks.at({ organization, from: String(from), to: String(next), class: outcome })
   }
 }
 
-function keep<T>(kept: Map<string, T>, key: string, find: () => T): T {
-  const known = kept.get(key)
-  if (known !== undefined) return known
-  if (kept.size >= MOST_KEPT) kept.clear()
-  const found = find()
-  kept.set(key, found)
-  return found
-}
+const isSameKind = (one: UsageRecord, other: UsageRecord): boolean =>
+  one.outcome === other.outcome &&
+  one.surface === other.surface &&
+  one.stream === other.stream &&
+  one.model_used === other.model_used &&
+  one.model_requested === other.model_requested &&
+  one.organization_id === other.organization_id &&
+  one.provider === other.provider &&
+  wasServed(one) === wasServed(other)

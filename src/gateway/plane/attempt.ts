@@ -40,11 +40,18 @@ export interface AttemptParts {
   readonly sink: AnswerSink
   /** Keeps what a stream says, up to a bound. */
   readonly keepsContent: boolean
-  /** Writes the head of a stream. */
-  readonly commit: (attempt: Attempt) => void
+  readonly owner: AttemptOwner
   readonly watch: Watch
   readonly monotonic: () => number
   readonly log: PlaneLog
+}
+
+/** Who makes an attempt. */
+export interface AttemptOwner {
+  /** Writes the head of a stream. */
+  commit(attempt: Attempt): void
+  /** Told once; must not throw. */
+  ended(attempt: Attempt, end: AttemptEnd): void
 }
 
 /** What an attempt came to. */
@@ -81,7 +88,7 @@ export class Attempt implements WireEvents {
   #state: StreamStep['state'] = 'waiting'
   #startedStreamAt: number | undefined
   #isResent = false
-  #resolve: ((end: AttemptEnd) => void) | undefined
+  isOver = false
 
   constructor(parts: AttemptParts) {
     this.#parts = parts
@@ -101,16 +108,9 @@ export class Attempt implements WireEvents {
     return this.#out?.isCommitted === true
   }
 
-  /** Never rejects. */
-  run(): Promise<AttemptEnd> {
-    return new Promise((resolve) => {
-      this.#resolve = resolve
-      while (this.#begun < Math.min(AT_ONCE, this.#bodies.length)) this.#send(this.#begun++)
-    })
-  }
-
-  get isOver(): boolean {
-    return this.#resolve === undefined
+  /** Its owner is told of the end, perhaps at once. */
+  run(): void {
+    while (!this.isOver && this.#begun < Math.min(AT_ONCE, this.#bodies.length)) this.#send(this.#begun++)
   }
 
   get facts(): AnswerFacts | undefined {
@@ -214,8 +214,8 @@ export class Attempt implements WireEvents {
   }
 
   #open(): Outflow {
-    const { sink, watch, keepsContent, commit } = this.#parts
-    return new Outflow({ sink, watch, keepsContent, begin: () => commit(this), resume: () => this.#resume() })
+    const { sink, watch, keepsContent, owner } = this.#parts
+    return new Outflow({ sink, watch, keepsContent, begin: () => owner.commit(this), resume: () => this.#resume() })
   }
 
   #send(part: number): void {
@@ -322,11 +322,10 @@ export class Attempt implements WireEvents {
 
   #finish(end: AttemptEnd): void {
     if (this.isOver) return
-    const resolve = this.#resolve
-    this.#resolve = undefined
+    this.isOver = true
     this.endedAt = this.#parts.monotonic()
-    for (const wire of this.#wires.splice(0)) wire.cut()
-    resolve?.(end)
+    if (this.#wires.length > 0) for (const wire of this.#wires.splice(0)) wire.cut()
+    this.#parts.owner.ended(this, end)
   }
 }
 

@@ -1,26 +1,21 @@
-import { estimateCeiling } from '../cost/pricing.ts'
 import { GatewayError } from '../errors.ts'
-import { outputCap } from '../exchange/estimate.ts'
 import { UpstreamFault } from '../exchange/exchange.ts'
 import type { Reservation } from '../metering/metering.ts'
 import type { Candidate, Selection, Waiting } from '../routing/candidate.ts'
-import type { GatewayCaller } from '../state/organization-state.ts'
-import { Attempt } from './attempt.ts'
+import { Attempt, type AttemptEnd, type AttemptOwner } from './attempt.ts'
+import { backOffMs } from './back-off.ts'
 import { factsOf } from './candidate-facts.ts'
 import { Ending } from './ending.ts'
 import { goneFault, internalError, lateFault } from './faults.ts'
 import { forwardedOf, NONE } from './forwarded.ts'
 import type { Inference } from './judge.ts'
 import type { PlaneParts, RunResult } from './parts.ts'
+import { isOfMoney, reserveFor } from './payment.ts'
 import type { Family } from './refusal.ts'
 import type { AnswerSink } from './sink.ts'
 import type { Visit } from './visit.ts'
 import type { Watch, Watched } from './watch.ts'
 
-const FIRST_BACK_OFF_MS = 250
-const MAX_BACK_OFF_MS = 4000
-/** A timer may be a little early. */
-const EARLY_MS = 2
 const OK = { class: 'ok' } as const
 const UNCALLED = { class: 'closed' } as const
 
@@ -36,23 +31,34 @@ export interface CallOrder {
 }
 
 /**
- * One call: its attempts, one after the other, until one answers into the sink; and its usage record. Contract: gateway.md
- * 4.4-4.6, 6.
+ * One call: its attempts, one after the other, until one answers into the sink; and its usage record. Callbacks and not
+ * promises lead from step to step, but where something is waited for: on the way of every request each promise is felt.
+ * Contract: gateway.md 4.4-4.6, 6.
  */
-export class Call implements Watched, Waiting {
+export class Call implements Watched, Waiting, AttemptOwner {
   place = -1
   readonly #parts: PlaneParts
   readonly #watch: Watch
   readonly #order: CallOrder
   readonly #sink: AnswerSink
   readonly #ending: Ending
+  #done: ((result: RunResult) => void) | undefined
+  #failed: ((error: unknown) => void) | undefined
   #current: Attempt | undefined
+  /** Of the attempt under way. */
+  #reservation: Reservation | undefined
+  #attemptedAt = 0
   #deadlineAt: number
   /** Why it must end before its time. */
   #stopped: UpstreamFault | undefined
   #waits: AbortController | undefined
   /** Why a candidate was not called: no money could be set aside. */
   #unpaid: GatewayError | undefined
+  /** Of attempts: why the first failed, and the last one. */
+  #first: UpstreamFault | undefined
+  #latest: UpstreamFault | undefined
+  #backOffs = 0
+  #hasWaited = false
 
   constructor(parts: PlaneParts, watch: Watch, order: CallOrder, sink: AnswerSink) {
     this.#parts = parts
@@ -63,18 +69,18 @@ export class Call implements Watched, Waiting {
     this.#deadlineAt = this.#deadline(parts.settings.timeouts.total)
   }
 
-  /** Never rejects. */
-  async run(): Promise<RunResult> {
+  /**
+   * Never throws.
+   * @param done is called when the sink has its answer
+   * @param failed is called instead when it could not even be refused
+   */
+  run(done: (result: RunResult) => void, failed: (error: unknown) => void): void {
+    this.#done = done
+    this.#failed = failed
     this.#watch.add(this)
     this.#sink.onGone(() => this.stop(goneFault()))
-    try {
-      if (this.#sink.isGone) throw goneFault()
-      return await this.#untilAnswered()
-    } catch (error) {
-      return this.#ending.refused(this.#explained(error))
-    } finally {
-      this.#watch.delete(this)
-    }
+    if (this.#sink.isGone) this.#refuse(goneFault())
+    else this.#next()
   }
 
   /** Ends it now: an attempt is aborted in this turn, a wait is given up. */
@@ -89,33 +95,129 @@ export class Call implements Watched, Waiting {
     else if (!this.#stopped) this.stop(lateFault())
   }
 
-  /** @throws UpstreamFault, GatewayError when none answers */
-  async #untilAnswered(): Promise<RunResult> {
-    const { selection, inputTokens } = this.#order
-    let first: UpstreamFault | undefined
-    let latest: UpstreamFault | undefined
-    let backOffs = 0
-    for (let hasWaited = false; ;) {
-      const next = selection.next(inputTokens, this)
-      const candidate = next instanceof Promise ? await next : next
-      if (candidate) {
-        hasWaited = false
-        const end = await this.#attempt(candidate)
-        if (end instanceof GatewayError) this.#unpaid = end
-        else if (!(end instanceof UpstreamFault)) return end
-        else {
-          first ??= end
-          latest = end
-          if (!this.#mayGoOn(candidate, end)) throw end
-        }
-      } else if (!latest) throw this.#unpaid ?? new GatewayError('no_available_credential', 'nobody can be called now')
-      // Who may be tried once more is not: the organization's further attempts are used up.
-      else if (hasWaited && first) throw first
-      else {
-        await this.#backOff(latest, ++backOffs)
-        hasWaited = true
-      }
+  /** An attempt is over: answers, or goes on with another. */
+  ended(attempt: Attempt, end: AttemptEnd): void {
+    this.#current = undefined
+    let result: RunResult | UpstreamFault
+    try {
+      result = this.#resultOf(attempt, end)
+    } catch (error) {
+      return this.#refuse(error)
     }
+    if (!(result instanceof UpstreamFault)) return this.#finish(result)
+    this.#first ??= result
+    this.#latest = result
+    if (this.#mayGoOn(attempt.candidate, result)) this.#next()
+    else this.#refuse(result)
+  }
+
+  commit(attempt: Attempt): void {
+    this.#ending.commit(attempt)
+  }
+
+  #next(): void {
+    try {
+      const next = this.#order.selection.next(this.#order.inputTokens, this)
+      if (next instanceof Promise) this.#after(next, (candidate) => this.#take(candidate))
+      else this.#take(next)
+    } catch (error) {
+      this.#refuse(error)
+    }
+  }
+
+  /** Goes on when something that had to be waited for has come. */
+  #after<T>(waited: Promise<T>, goOn: (value: T) => void): void {
+    waited.then(goOn).catch((error: unknown) => this.#refuse(error))
+  }
+
+  /** @throws UpstreamFault, GatewayError when none is left */
+  #take(candidate: Candidate | undefined): void {
+    if (candidate) {
+      this.#hasWaited = false
+      return this.#pay(candidate)
+    }
+    const [first, latest] = [this.#first, this.#latest]
+    if (!latest) throw this.#unpaid ?? new GatewayError('no_available_credential', 'nobody can be called now')
+    // Who may be tried once more is not: the organization's further attempts are used up.
+    if (this.#hasWaited && first) throw first
+    this.#hasWaited = true
+    this.#after(this.#backOff(latest), () => this.#next())
+  }
+
+  /** Sets money aside, then calls. */
+  #pay(candidate: Candidate): void {
+    let reserved: Reservation | undefined | Promise<Reservation>
+    try {
+      reserved = reserveFor(this.#parts.budgets, this.#order, candidate)
+    } catch (error) {
+      return this.#leave(candidate, error)
+    }
+    if (!(reserved instanceof Promise)) return this.#call(candidate, reserved)
+    reserved
+      .then(
+        (reservation) => this.#call(candidate, reservation),
+        (error: unknown) => this.#leave(candidate, error),
+      )
+      .catch((error: unknown) => this.#refuse(error))
+  }
+
+  #call(candidate: Candidate, reservation: Reservation | undefined): void {
+    let attempt: Attempt
+    try {
+      if (this.#stopped) throw this.#stopped
+      attempt = this.#begin(candidate)
+    } catch (error) {
+      reservation?.release()
+      return this.#leave(candidate, error)
+    }
+    this.#reservation = reservation
+    this.#attemptedAt = this.#parts.clock.now()
+    this.#deadlineAt = this.#deadline(factsOf(candidate, this.#parts.settings).limits.totalMs)
+    this.#current = attempt
+    attempt.run()
+  }
+
+  /** A candidate is not called: for want of money the next one may be. @throws whatever else was wrong */
+  #leave(candidate: Candidate, error: unknown): void {
+    this.#order.selection.settle(candidate, UNCALLED, 0)
+    if (!(error instanceof GatewayError) || !isOfMoney(error)) throw error
+    this.#unpaid = error
+    this.#next()
+  }
+
+  /** Counts an attempt, and tells the client of it unless another may answer. */
+  #resultOf(attempt: Attempt, end: AttemptEnd): RunResult | UpstreamFault {
+    const { fault, answer, last = [] } = end
+    const reservation = this.#reservation
+    this.#reservation = undefined
+    const used = this.#ending.count(attempt, end, this.#attemptedAt)
+    const tokens = used ? used.usage.input + used.usage.output : 0
+    this.#order.selection.settle(attempt.candidate, fault ?? OK, tokens)
+    if (used) reservation?.settle(used.cost)
+    else reservation?.release()
+    if (answer) return this.#ending.answered(attempt, answer)
+    if (!fault) return this.#ending.streamed(attempt, last)
+    return attempt.isCommitted ? this.#ending.brokenOff(attempt, fault, last) : fault
+  }
+
+  #refuse(error: unknown): void {
+    if (!this.#done) return
+    let result: RunResult
+    try {
+      result = this.#ending.refused(this.#explained(error))
+    } catch (failure) {
+      this.#done = undefined
+      this.#watch.delete(this)
+      return this.#failed?.(failure)
+    }
+    this.#finish(result)
+  }
+
+  #finish(result: RunResult): void {
+    const done = this.#done
+    this.#done = undefined
+    this.#watch.delete(this)
+    done?.(result)
   }
 
   /** Aborts waits in line and between attempts. */
@@ -131,66 +233,12 @@ export class Call implements Watched, Waiting {
   }
 
   /** Waits before those that failed are tried again. @throws UpstreamFault, GatewayError when that would be too long, or none is left */
-  async #backOff(latest: UpstreamFault, times: number): Promise<void> {
-    const { selection } = this.#order
-    const { random, settings, monotonic, wait } = this.#parts
-    const restMs = selection.again() ? selection.waitMs() : undefined
-    if (restMs === undefined) throw latest
-    const bound = Math.min(FIRST_BACK_OFF_MS * 2 ** (times - 1), MAX_BACK_OFF_MS)
-    const waitMs = restMs > 0 ? restMs + EARLY_MS : bound * (0.5 + random() / 2)
-    const isTooLong = restMs > settings.maxRetryAfterMs || monotonic() + waitMs > this.#deadlineAt
-    const wasLimited = this.#ending.attempts.some((each) => each.class === 'rate')
-    if (latest.class === 'rate' && isTooLong) {
-      throw new GatewayError('upstream_rate_limited', latest.error.message, { retryAfterMs: restMs })
-    }
-    // Who asked to wait is waited for; who rests after failures is not.
-    if (isTooLong || (restMs > 0 && !wasLimited)) throw latest
-    await wait(waitMs, this.signal)
+  async #backOff(latest: UpstreamFault): Promise<void> {
+    const { attempts } = this.#ending
+    const leftMs = this.#deadlineAt - this.#parts.monotonic()
+    const waitMs = backOffMs(this.#parts, this.#order.selection, { latest, times: ++this.#backOffs, attempts, leftMs })
+    await this.#parts.wait(waitMs, this.signal)
     if (this.#stopped) throw this.#stopped
-  }
-
-  /**
-   * Calls a candidate.
-   * @returns how it answered, why it failed, or why no money was set aside for it
-   * @throws GatewayError 400 for what cannot be said there
-   */
-  async #attempt(candidate: Candidate): Promise<RunResult | UpstreamFault | GatewayError> {
-    const { selection } = this.#order
-    let reservation: Reservation | undefined
-    let attempt: Attempt
-    try {
-      const reserved = this.#reserve(candidate)
-      reservation = reserved instanceof Promise ? await reserved : reserved
-      if (this.#stopped) throw this.#stopped
-      attempt = this.#begin(candidate)
-    } catch (error) {
-      reservation?.release()
-      selection.settle(candidate, UNCALLED, 0)
-      if (error instanceof GatewayError && isOfMoney(error)) return error
-      throw error
-    }
-    const startedAt = this.#parts.clock.now()
-    this.#deadlineAt = this.#deadline(factsOf(candidate, this.#parts.settings).limits.totalMs)
-    this.#current = attempt
-    const end = await attempt.run()
-    this.#current = undefined
-    const { fault, answer, last = [] } = end
-    const used = this.#ending.count(attempt, end, startedAt)
-    const tokens = used ? used.usage.input + used.usage.output : 0
-    selection.settle(candidate, fault ?? OK, tokens)
-    if (used) reservation?.settle(used.cost)
-    else reservation?.release()
-    if (answer) return this.#ending.answered(attempt, answer)
-    if (!fault) return this.#ending.streamed(attempt, last)
-    return attempt.isCommitted ? this.#ending.brokenOff(attempt, fault, last) : fault
-  }
-
-  /** @throws GatewayError 429 `budget_exceeded`, 403 `price_unknown` */
-  #reserve(candidate: Candidate): Reservation | undefined | Promise<Reservation> {
-    const { visit, request, inputTokens } = this.#order
-    if (!hasBudget(visit.caller)) return undefined
-    const cap = request.surface === 'embeddings' ? 0 : outputCap(request)
-    return this.#parts.budgets.reserve(visit.caller, estimateCeiling(candidate.row, inputTokens, cap))
   }
 
   #begin(candidate: Candidate): Attempt {
@@ -205,8 +253,8 @@ export class Call implements Watched, Waiting {
       forwarded: exchange.isRelay ? forwardedOf(candidate, visit.headers) : NONE,
       limits: factsOf(candidate, settings).limits,
       sink: this.#sink,
+      owner: this,
       keepsContent: visit.caller.state.settings.content_logging,
-      commit: (attempt) => this.#ending.commit(attempt),
       watch: this.#watch,
       monotonic,
       log,
@@ -225,8 +273,3 @@ export class Call implements Watched, Waiting {
     return internalError()
   }
 }
-
-const hasBudget = ({ key, state: { settings } }: GatewayCaller): boolean =>
-  settings.cost_tracking && (key?.budget !== undefined || settings.budget !== null || settings.user_budget !== null)
-
-const isOfMoney = ({ code }: GatewayError): boolean => code === 'budget_exceeded' || code === 'price_unknown'

@@ -36,34 +36,38 @@ export async function countTokens(parts: PlaneParts, order: CountOrder): Promise
   return { body: Buffer.from(JSON.stringify({ input_tokens: estimateInputTokens(order.request) })), isEstimated: true }
 }
 
-async function relay(parts: PlaneParts, order: CountOrder, candidate: Candidate): Promise<AttemptEnd> {
+function relay(parts: PlaneParts, order: CountOrder, candidate: Candidate): Promise<AttemptEnd> {
   const { settings, monotonic, log } = parts
   const { request, headers, sink, watch } = order
   const { limits } = factsOf(candidate, settings)
-  const attempt = new Attempt({
-    candidate,
-    exchange: parts.makeExchange(request, candidate),
-    surface: 'count_tokens',
-    stream: false,
-    forwarded: forwardedOf(candidate, headers),
-    limits,
-    sink,
-    keepsContent: false,
-    commit: () => undefined,
-    watch,
-    monotonic,
-    log,
+  return new Promise((resolve) => {
+    const attempt = new Attempt({
+      candidate,
+      exchange: parts.makeExchange(request, candidate),
+      surface: 'count_tokens',
+      stream: false,
+      forwarded: forwardedOf(candidate, headers),
+      limits,
+      sink,
+      keepsContent: false,
+      owner: {
+        commit: () => undefined,
+        ended: (_attempt, end) => {
+          watch.delete(watched)
+          resolve(end)
+        },
+      },
+      watch,
+      monotonic,
+      log,
+    })
+    const deadlineAt = attempt.startedAt + limits.totalMs
+    const watched = {
+      place: -1,
+      tick: (now: number) => (now > deadlineAt ? attempt.stop(lateFault()) : attempt.tick(now)),
+    }
+    watch.add(watched)
+    sink.onGone(() => attempt.stop(goneFault()))
+    attempt.run()
   })
-  const deadlineAt = attempt.startedAt + limits.totalMs
-  const watched = {
-    place: -1,
-    tick: (now: number) => (now > deadlineAt ? attempt.stop(lateFault()) : attempt.tick(now)),
-  }
-  watch.add(watched)
-  sink.onGone(() => attempt.stop(goneFault()))
-  try {
-    return await attempt.run()
-  } finally {
-    watch.delete(watched)
-  }
 }

@@ -171,13 +171,9 @@ export class Ending {
 
   /** What every answer tells of the attempt that made it. */
   #addHeaders(headers: string[], attempt: Attempt, number: number, upstreamMs: number): void {
-    headers.push(
-      ...factsOf(attempt.candidate, this.#parts.settings).headers,
-      'x-mem-attempts',
-      `${number}`,
-      'x-mem-overhead-ms',
-      this.#order.visit.overheadMs(upstreamMs).toFixed(2),
-    )
+    for (const part of factsOf(attempt.candidate, this.#parts.settings).headers) headers.push(part)
+    const overheadMs = this.#order.visit.overheadMs(upstreamMs)
+    headers.push('x-mem-attempts', `${number}`, 'x-mem-overhead-ms', overheadMs.toFixed(2))
     const { dropped } = attempt.exchange
     if (attempt.upstreamRequestId !== undefined) {
       headers.push('x-upstream-request-id', printable(attempt.upstreamRequestId))

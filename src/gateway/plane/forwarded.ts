@@ -17,3 +17,7 @@ export function forwardedOf(
   const names = NAMES[dialect]?.filter((name) => headers[name] !== undefined) ?? []
   return names.length === 0 ? NONE : Object.fromEntries(names.map((name) => [name, String(headers[name])]))
 }
+
+/** All that may travel along, whoever is called: what an answer may depend on. */
+export const forwardable = (headers: IncomingHttpHeaders): string[] =>
+  Object.values(NAMES).flatMap((names) => names.map((name) => String(headers[name] ?? '')))

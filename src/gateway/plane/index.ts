@@ -78,7 +78,7 @@ class RawPlane implements Plane {
     const client = new Client(request, response, requestId, limits)
     const isAnthropic = speaksAnthropic(place, url, headers['anthropic-version'] !== undefined)
     const family = { isAnthropic, requestId }
-    response.once('close', () => {
+    response.on('close', () => {
       client.closed()
       const status = response.headersSent ? response.statusCode : 499
       const duration = Math.round((monotonic() - startedAt) * 1000) / 1000
@@ -86,21 +86,15 @@ class RawPlane implements Plane {
       const path = isPlain ? url : (url.split('?', 1)[0] ?? '')
       logRequest({ method, path, status, duration_ms: duration, request_id: requestId }, isPlain)
     })
-    const refused = (error: unknown): void => this.#refuse(client, error, family)
-    const serve = (caller: GatewayCaller): void => {
-      try {
-        this.#serve(place, request, family, new Visit(this.#parts, { caller, place, headers, client, startedAt }))
-      } catch (error) {
-        refused(error)
-      }
-    }
+    const serve = (caller: GatewayCaller): void =>
+      this.#serve(place, request, family, new Visit(this.#parts, { caller, place, headers, client, startedAt }))
     try {
       if (this.#isClosing) throw shuttingDown()
       const caller = this.#access.find(request)
-      if (caller instanceof Promise) caller.then(serve, refused)
-      else serve(caller)
+      if (!(caller instanceof Promise)) serve(caller)
+      else caller.then(serve).catch((error: unknown) => this.#refuse(client, error, family))
     } catch (error) {
-      refused(error)
+      this.#refuse(client, error, family)
     }
   }
 
@@ -119,7 +113,7 @@ class RawPlane implements Plane {
 
   /** @throws GatewayError what is wrong with path or method, or with the request for something that leaves no record */
   #serve(place: Place, message: IncomingMessage, family: Family, visit: Visit): void {
-    if (place.kind === 'unknown') throw new GatewayError('unknown_url', `there is no ${place.path} here`)
+    if (place.kind === 'unknown') throw unknownUrl(place.path)
     const needed = place.kind === 'inference' || place.kind === 'count_tokens' ? 'POST' : 'GET'
     if (message.method !== needed) throw new MethodError(message.method ?? '', needed)
     const { caller, client } = visit
@@ -176,6 +170,12 @@ class RawPlane implements Plane {
     const more = told instanceof MethodError ? ['allow', told.allowed] : []
     refuse(client, told, family, more)
   }
+}
+
+/** Clients differ in whether their base URL ends with the version. */
+function unknownUrl(path: string): GatewayError {
+  const hint = path.includes('/v1/v1/') ? ': the base URL of this client ends before /v1' : ''
+  return new GatewayError('unknown_url', `there is no ${path} here${hint}`)
 }
 
 class MethodError extends GatewayError {

@@ -4,6 +4,7 @@ import { roughInputTokens } from '../exchange/estimate.ts'
 import type { Selection } from '../routing/candidate.ts'
 import { Call } from './call.ts'
 import { CLOSED, internalError } from './faults.ts'
+import { forwardable } from './forwarded.ts'
 import { Inference, judgeBody } from './judge.ts'
 import type { CacheResult, PlaneParts, RunResult } from './parts.ts'
 import { GoneError, readBody } from './read-body.ts'
@@ -29,17 +30,13 @@ export function serveInference(
   { message, family, isOverloaded }: { message: IncomingMessage; family: Family; isOverloaded: boolean },
   done: () => void,
 ): void {
-  const run = async (body: Buffer): Promise<void> => {
-    try {
-      await answer(parts, watch, visit, body, family)
-    } catch (error) {
-      refuseVisit(parts, visit, error, family)
-    }
+  const end = (): void => {
+    visit.tell()
     done()
   }
   const fail = (error: unknown): void => {
     refuseVisit(parts, visit, error, family)
-    done()
+    end()
   }
   try {
     if (isOverloaded) throw new GatewayError('overloaded', 'too many calls are under way', { retryAfterMs: 1000 })
@@ -52,7 +49,11 @@ export function serveInference(
     if (body instanceof Error) return fail(body)
     visit.bodyMs = parts.monotonic() - since
     visit.bytesIn = body.length
-    void run(body)
+    try {
+      answer({ parts, watch, visit, family }, body, end, fail)
+    } catch (error) {
+      fail(error)
+    }
   })
 }
 
@@ -60,30 +61,54 @@ export function serveInference(
 export const mostBytes = ({ settings }: PlaneParts, { caller }: Visit): number =>
   Math.min(caller.state.settings.max_request_bytes ?? settings.maxRequestBytes, settings.maxRequestBytes)
 
-/** @throws GatewayError what is wrong with the request, before any call is made */
-function answer(parts: PlaneParts, watch: Watch, visit: Visit, body: Buffer, family: Family): Promise<unknown> {
+interface Asked {
+  readonly parts: PlaneParts
+  readonly watch: Watch
+  readonly visit: Visit
+  readonly family: Family
+}
+
+/**
+ * @param done is called when the client has its answer, `fail` when it has none
+ * @throws GatewayError what is wrong with the request, before any call is made
+ */
+function answer(
+  { parts, watch, visit, family }: Asked,
+  body: Buffer,
+  done: () => void,
+  fail: (error: unknown) => void,
+): void {
   const { request, selection } = select(parts, visit, body, false)
   const inputTokens = roughInputTokens(request)
   visit.hold = parts.limits.take(visit.caller, inputTokens)
   if (visit.hold) visit.client.addHeaders(visit.hold.headers)
   const clientLimitMs = limitOf(headerOf(visit.headers['x-stainless-timeout']))
   const order = { visit, request, selection, family, inputTokens, clientLimitMs }
-  const run = (sink: AnswerSink): Promise<RunResult> => {
-    const call = new Call(parts, watch, order, sink)
-    visit.call = call
-    return call.run()
-  }
+  const callInto = (sink: AnswerSink): Call => (visit.call = new Call(parts, watch, order, sink))
   const wish = wishOf(visit.headers, selection.alias)
-  if (!wish) return run(visit.client)
+  if (!wish) return callInto(visit.client).run(done, fail)
   const { caller, client: sink } = visit
-  visit.asksCache = true
-  return throughCache(visit, parts.cache.serve({ request, caller, pin: pinOf(visit), wish, sink, run }))
+  const run = (into: AnswerSink): Promise<RunResult> =>
+    new Promise((resolve, reject) => callInto(into).run(resolve, reject))
+  const [pin, forwarded] = [pinOf(visit), forwardable(visit.headers)]
+  const served = parts.cache.serve({ request, caller, pin, forwarded, wish, sink, run })
+  void throughCache(visit, served, done, fail)
 }
 
-async function throughCache(visit: Visit, served: Promise<CacheResult>): Promise<void> {
-  const result = await served
-  if (result === 'hit') endHit(visit)
-  visit.tell(result)
+async function throughCache(
+  visit: Visit,
+  served: Promise<CacheResult>,
+  done: () => void,
+  fail: (error: unknown) => void,
+): Promise<void> {
+  try {
+    const result = await served
+    if (result === 'hit') endHit(visit)
+    visit.tell(result)
+  } catch (error) {
+    return fail(error)
+  }
+  done()
 }
 
 const pinOf = (visit: Visit): string | undefined => headerOf(visit.headers['x-mem-credential'])

@@ -146,7 +146,7 @@ export interface FinishedCall {
 
 /** Whoever counts and traces calls. It must neither throw nor wait. */
 export interface PlaneObserver {
-  /** Called once for each usage record, at its time. */
+  /** Called once for each usage record, in the turn in which it is made. */
   finished(call: FinishedCall): void
   /** A refusal of somebody who is not known, which leaves no record. */
   rejected(code: GatewayErrorCode): void
@@ -164,6 +164,8 @@ export interface CacheCall {
   readonly caller: GatewayCaller
   /** The value of `x-mem-credential`. */
   readonly pin: string | undefined
+  /** Values of the client's headers that may go to the provider, in their order. */
+  readonly forwarded: readonly string[]
   readonly wish: CacheWish
   /** The client. */
   readonly sink: AnswerSink

@@ -20,18 +20,17 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
     chunks = undefined
     done(body)
   }
-  const gone = (): void => {
-    if (chunks) finish(new GoneError())
-  }
   request.on('data', (chunk: Buffer) => {
     size += chunk.length
     chunks?.push(chunk)
     if (chunks && size > maxBytes) finish(tooLarge())
   })
   request.on('end', () => {
-    const [first, ...others] = chunks ?? []
-    if (chunks) finish(first && others.length === 0 ? first : Buffer.concat(chunks))
+    const first = chunks?.[0]
+    if (chunks) finish(first && chunks.length === 1 ? first : Buffer.concat(chunks))
   })
-  request.on('error', gone)
-  request.on('close', gone)
+  // It comes without an error too, which is told only to who listens for it.
+  request.on('close', () => {
+    if (chunks) finish(new GoneError())
+  })
 }

@@ -1,6 +1,6 @@
 import { NO_USAGE, type Usage } from '../chat/events.ts'
 import { formatUsd } from '../cost/money.ts'
-import type { CostState, UsageRecord } from '../model.ts'
+import type { CostState } from '../model.ts'
 
 /** Tokens and cost of a request over all its attempts. Contract: gateway.md 7.2. */
 export class Tally {
@@ -40,24 +40,4 @@ const sum = (a: Usage, b: Usage): Usage => ({
   cacheWrite1h: a.cacheWrite1h + b.cacheWrite1h,
   output: a.output + b.output,
   reasoning: a.reasoning + b.reasoning,
-})
-
-/** As the usage record has them. */
-export const tokensOf = (
-  usage: Usage | undefined,
-): Pick<
-  UsageRecord,
-  | 'input_tokens'
-  | 'cache_read_tokens'
-  | 'cache_write_tokens'
-  | 'cache_write_1h_tokens'
-  | 'output_tokens'
-  | 'reasoning_tokens'
-> => ({
-  input_tokens: usage?.input ?? null,
-  cache_read_tokens: usage?.cacheRead ?? null,
-  cache_write_tokens: usage?.cacheWrite ?? null,
-  cache_write_1h_tokens: usage?.cacheWrite1h ?? null,
-  output_tokens: usage?.output ?? null,
-  reasoning_tokens: usage?.reasoning ?? null,
 })

@@ -11,7 +11,7 @@ import type { Client } from './client.ts'
 import type { Inference } from './judge.ts'
 import type { CacheResult, FinishedAttempt, FinishedCall, LimitHold, PlaneParts } from './parts.ts'
 import type { Place } from './paths.ts'
-import { Tally, tokensOf } from './tally.ts'
+import { Tally } from './tally.ts'
 
 const CLIENT_CHARACTERS = 100
 
@@ -56,8 +56,6 @@ export class Visit {
   aliasId: number | undefined
   hold: LimitHold | undefined
   isOver = false
-  /** What the cache has done is known only after the record. */
-  asksCache = false
   #finished: Omit<FinishedCall, 'cache'> | undefined
   place = -1
   /** What may be stopped, once it runs. */
@@ -93,11 +91,13 @@ export class Visit {
       attempts: end.attempts ?? [],
       traceparent: typeof traceparent === 'string' ? traceparent : undefined,
     }
-    if (!this.asksCache) this.tell(undefined)
   }
 
-  /** Tells the observer, when all is known. Once. */
-  tell(cache: CacheResult | undefined): void {
+  /**
+   * Tells the observer, once the answer has gone out: nobody is to wait for that.
+   * @param cache what the cache did, where it was asked
+   */
+  tell(cache?: CacheResult): void {
     const finished = this.#finished
     this.#finished = undefined
     if (finished) this.#parts.observer.finished({ ...finished, cache })
@@ -107,6 +107,7 @@ export class Visit {
     const { caller, headers } = this
     const { attempts = [], tally = NOTHING, upstreamMs = 0, facts } = end
     const { settings } = caller.state
+    const { usage } = tally
     const durationMs = this.#parts.monotonic() - this.startedAt
     const cost =
       end.outcome === 'cached' && settings.cost_tracking
@@ -123,11 +124,16 @@ export class Visit {
       outcome: end.outcome,
       status: end.status,
       attempts: attempts.map(attemptRecord),
-      ...tokensOf(tally.usage),
+      input_tokens: usage?.input ?? null,
+      cache_read_tokens: usage?.cacheRead ?? null,
+      cache_write_tokens: usage?.cacheWrite ?? null,
+      cache_write_1h_tokens: usage?.cacheWrite1h ?? null,
+      output_tokens: usage?.output ?? null,
+      reasoning_tokens: usage?.reasoning ?? null,
       cost_usd: cost.usd,
       cost_state: cost.state,
       model_table_version: this.#parts.table().version,
-      started_at: timestampOf(this.#beganAt),
+      started_at: toTimestamp(this.#beganAt),
       duration_ms: rounded(durationMs),
       upstream_ms: rounded(upstreamMs),
       overhead_ms: rounded(Math.max(0, durationMs - this.bodyMs - upstreamMs)),
@@ -161,24 +167,11 @@ function attemptRecord({ candidate, class: outcome, status, startedAt, durationM
     credential_id: candidate.upstream.credential.id,
     model: candidate.model,
     class: outcome,
-    started_at: timestampOf(startedAt),
+    started_at: toTimestamp(startedAt),
     duration_ms: rounded(durationMs),
   }
   if (status !== undefined) record.status = status
   return record
-}
-
-const EPOCH = { ms: 0, text: toTimestamp(0) }
-/** By the last digits of their milliseconds. */
-const written = Array.from({ length: 256 }, () => EPOCH)
-
-/** Many things happen in the same milliseconds, and writing a time takes as long as reading a small body. */
-function timestampOf(ms: number): string {
-  const known = written[ms % written.length]
-  if (known?.ms === ms) return known.text
-  const text = toTimestamp(ms)
-  written[ms % written.length] = { ms, text }
-  return text
 }
 
 /** To the microsecond. */

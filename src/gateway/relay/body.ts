@@ -178,7 +178,27 @@ function skipScalar(body: Buffer, from: number): number {
   return at
 }
 
+/** Names that nearly every body has: to know one again takes a tenth of the time that reading it takes. */
+const USUAL = ['model', 'messages', 'stream', 'role', 'content', 'max_tokens', 'temperature', 'tools', 'type', 'text']
+/** By their length. */
+const usual: { readonly name: string; readonly bytes: Buffer }[][] = Array.from({ length: 12 }, () => [])
+for (const name of USUAL) usual[name.length]?.push({ name, bytes: Buffer.from(name) })
+
+function usualName(body: Buffer, start: number, end: number): string | undefined {
+  for (const { name, bytes } of usual[end - start] ?? NONE) {
+    let same = 0
+    while (same < bytes.length && body[start + same] === bytes[same]) same++
+    if (same === bytes.length) return name
+  }
+  return undefined
+}
+
+const NONE: never[] = []
+
+/** Between the quotes. */
 function nameOf(body: Buffer, start: number, end: number): string {
+  const known = usualName(body, start + 1, end - 1)
+  if (known !== undefined) return known
   const text = body.toString('utf8', start + 1, end - 1)
   if (!text.includes('\\')) return text
   try {

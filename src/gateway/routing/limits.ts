@@ -86,8 +86,8 @@ export class LimitHold {
     const headers: string[] = []
     for (const { name, limit, perMinute, spent } of this.#quota.rates(processes, this.#parts.clock.now())) {
       const left = Math.max(0, Math.floor((perMinute - spent) * processes + 1e-6))
-      headers.push(`x-ratelimit-limit-${name}`, `${limit}`, `x-ratelimit-remaining-${name}`, `${left}`)
-      headers.push(`x-ratelimit-reset-${name}`, span((spent / perMinute) * 60_000))
+      const [ofLimit, ofRest, ofReset] = HEADERS[name]
+      headers.push(ofLimit, `${limit}`, ofRest, `${left}`, ofReset, span((spent / perMinute) * 60_000))
     }
     return headers
   }
@@ -101,7 +101,15 @@ export class LimitHold {
   }
 }
 
-const isLimited = (limits: Limits): boolean => Object.values(limits).some((limit) => limit !== undefined)
+const headersOf = (name: string) =>
+  [`x-ratelimit-limit-${name}`, `x-ratelimit-remaining-${name}`, `x-ratelimit-reset-${name}`] as const
+const HEADERS = { requests: headersOf('requests'), tokens: headersOf('tokens') }
+
+const isLimited = ({
+  requests_per_minute: requests,
+  tokens_per_minute: tokens,
+  max_concurrency: calls,
+}: Limits): boolean => requests !== undefined || tokens !== undefined || calls !== undefined
 
 function ratesOf({ requests_per_minute: requests, tokens_per_minute: tokens }: Limits): string {
   const rates = [requests !== undefined && `${requests} requests`, tokens !== undefined && `${tokens} tokens`]

@@ -90,7 +90,7 @@ export class Scope {
   }
 
   #absence(name: string, surface: Surface): GatewayError {
-    const names = this.models().map(({ id }) => id)
+    const names = this.models().flatMap(({ id }) => (isServed(this.#usable, id, surface) ? id : []))
     const near = nearNames(name, names).map(quoted)
     const hint = near.length > 0 ? `; names near it: ${near.join(', ')}` : ''
     return new GatewayError('model_not_found', `No credential serves the model ${quoted(name)} for ${surface}${hint}`, {

@@ -25,6 +25,13 @@ export const readSecrets = (db: Queryable, organizationId: number): Promise<Secr
     organizationId,
   ])
 
+/** Of one credential. By gateway_credential_secrets_by_organization. */
+export const readSecretsOf = (db: Queryable, organizationId: number, credentialId: number): Promise<SecretRow[]> =>
+  db.all<SecretRow>(
+    `SELECT credential_id, name, value FROM gateway_credential_secrets WHERE organization_id = $1 AND credential_id = $2`,
+    [organizationId, credentialId],
+  )
+
 export async function saveSecret(tx: Queryable, organizationId: number, secret: SecretRow): Promise<void> {
   const { credential_id: credentialId, name, value } = secret
   await tx.run(

@@ -23,7 +23,7 @@ export function chart(title, { series, from, to, interval }, groups, nameOf, val
   const sums = stacks.map((stack) => stack.reduce((sum, [, value]) => sum + value, 0))
   const most = Math.max(...sums)
   const total = sums.reduce((sum, value) => sum + value, 0)
-  const told = `${title}: ${rounded(total)} in all, at most ${rounded(most)} a ${interval}`
+  const told = `${title}: ${rounded(total)} in all, at most ${rounded(most)} in one ${interval}`
   const width = WIDTH / stacks.length
   const bars = stacks.flatMap((stack, i) =>
     barsOf(stack, { x: i * width, width, most, groups, at: instant(first + i * step) }),
@@ -41,7 +41,7 @@ export function chart(title, { series, from, to, interval }, groups, nameOf, val
       'p',
       { class: 'axis', 'aria-hidden': 'true' },
       el('span', {}, instant(first)),
-      el('span', {}, most > 0 && `at most ${rounded(most)} a ${interval}`),
+      el('span', {}, most > 0 && `at most ${rounded(most)} in one ${interval}`),
       el('span', {}, instant(Date.parse(to))),
     ),
   )

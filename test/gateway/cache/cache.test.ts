@@ -113,6 +113,7 @@ interface Asked {
   organization?: number
   scope?: 'caller' | 'organization'
   pin?: string
+  beta?: string
   mode?: 'on' | 'refresh'
   ttlMs?: number
   cap?: number
@@ -152,6 +153,7 @@ function ask({ body = {}, surface = 'chat', user = 1, organization = 1, scope = 
     request,
     caller: { state: { ...state, settings: { ...state.settings, cache_scope: scope } }, userId: user, key: undefined },
     pin: more.pin,
+    forwarded: [more.beta ?? ''],
     wish: { mode: more.mode ?? 'on', ttlMs: more.ttlMs ?? 300_000 },
     sink: client,
     run: (sink) => {
@@ -197,7 +199,7 @@ describe('what is kept', () => {
 
   test('gateway#97 until its time is over, and refresh replaces it', async () => {
     await answered({ ttlMs: 10_000 }, 'one')
-    clock.advance(9_999)
+    clock.advance(9000)
     expect((await answered())[0]).toBe('hit')
     const [refreshed, client] = await answered({ mode: 'refresh', ttlMs: 10_000 }, 'two')
     expect([refreshed, client.text.includes('two')]).toEqual(['stored', true])
@@ -239,11 +241,12 @@ describe('what is kept', () => {
     expect((await answered({ user: 2, scope: 'organization', organization: 2 }))[0]).toBe('stored')
   })
 
-  test('gateway#97 the order of fields and who the end user is make no other call; pin, cap, surface and content do', async () => {
+  test('gateway#97 the order of fields and who the end user is make no other call; pin, headers for the provider, cap, surface and content do', async () => {
     await answered({ body: { temperature: 1, seed: 3 } })
     expect((await answered({ body: { seed: 3, temperature: 1, user: 'u', metadata: { a: 'b' } } }))[0]).toBe('hit')
     for (const other of [
       { pin: '7' },
+      { beta: 'long-context' },
       { cap: 5 },
       { surface: 'messages' as const },
       { body: { seed: 4, temperature: 1 } },

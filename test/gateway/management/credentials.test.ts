@@ -183,6 +183,29 @@ describeGateway('credentials', (api) => {
     })
   })
 
+  test('gateway#13 what changes nothing leaves version and audit alone; a secret with the same end is a change', async () => {
+    const body = {
+      provider: 'openai',
+      name: newName(),
+      custom_headers: { 'X-Team': 'red' },
+      api_key: 'sk-one-0123456789',
+    }
+    const made = expectOk(await call('POST', '/credentials', body), 201)
+    const path = `/credentials/${made.id}`
+    const acts = async (): Promise<unknown[]> =>
+      expectOk(await call('GET', `/audit?target_type=credential&target_id=${made.id}`)).audit
+    expect(expectOk(await call('PUT', path, body))).toEqual(made)
+    expect(expectOk(await call('PUT', path, { ...body, api_key: '' }))).toEqual(made)
+    expect(await acts()).toHaveLength(1)
+    const renewed = expectOk(await call('PUT', path, { ...body, api_key: 'sk-two-0123456789' }))
+    expect([renewed.version, renewed.api_key_last4]).toEqual([2, made.api_key_last4])
+    expect((await acts()).at(-1)).toMatchObject({ action: 'credential.update', changes: { api_key: ['***', '***'] } })
+    expect(await acts()).toHaveLength(2)
+    expect(
+      expectOk(await call('PUT', path, { ...body, custom_headers: { 'X-Team': 'blue' }, api_key: '' })).version,
+    ).toBe(3)
+  })
+
   test('gateway#13 the region of Bedrock, the location of Vertex, the endpoint of Azure are addresses', async () => {
     for (const [index, field, value, secret] of [
       [4, 'region', 'us-west-2', ['config.secret_access_key', 'config.session_token']],

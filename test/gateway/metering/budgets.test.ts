@@ -94,6 +94,7 @@ describeMetering('budgets', (place) => {
       pay(metering, await metering.budgets.reserve(caller, usd('0.7')), caller, usd('0.6'), clock.now())
       await metering.meter.flush()
       await expect(async () => metering.budgets.reserve(caller, usd('0.41'))).rejects.toEqual(EXCEEDED)
+      await expect(async () => metering.budgets.reserve(caller, usd('0.41'))).rejects.toThrow('may cost up to 0.41 USD')
       // To the last nano-dollar.
       const rest = await metering.budgets.reserve(caller, usd('0.4'))
       await expect(async () => metering.budgets.reserve(caller, 1n)).rejects.toEqual(EXCEEDED)

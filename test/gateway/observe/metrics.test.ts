@@ -1,10 +1,9 @@
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { sha256 } from '../../../src/base/hash.ts'
 import { mountGatewayMetrics } from '../../../src/gateway/observe/metrics-route.ts'
 import { createGatewayMetrics } from '../../../src/gateway/observe/metrics.ts'
 import type { OrganizationState } from '../../../src/gateway/state/organization-state.ts'
-import { answerOtherMethods } from '../../../src/http/other-methods.ts'
 import { modelTable, openCredential, organizationState, usageRecord } from './samples.ts'
 
 const STATES = new Map<number, OrganizationState>([
@@ -14,12 +13,6 @@ const STATES = new Map<number, OrganizationState>([
     organizationState(2, { credentials: [openCredential(9, 'ollama', { modelMapping: new Map([['fast', 'qwen']]) })] }),
   ],
 ])
-
-function createApp(): FastifyInstance {
-  const app = Fastify()
-  answerOtherMethods(app)
-  return app
-}
 
 const create = (stateOf = (id: number) => STATES.get(id)) =>
   createGatewayMetrics({
@@ -126,6 +119,29 @@ test('gateway#102 10,000 invented models are one series; names of the route and 
   expect(new Set(models.filter((model) => model !== undefined))).toEqual(new Set(['other', 'qwen', 'fast']))
 })
 
+test('a name that the configuration gets later is told from then on, other requests of the credential beside it', async () => {
+  const mapped = organizationState(1, {
+    credentials: [openCredential(7, 'openai', { modelMapping: new Map([['late', 'later']]) })],
+  })
+  let state = organizationState(1, { credentials: [openCredential(7, 'openai')] })
+  const metrics = create(() => state)
+  const late = { model_requested: 'late', model_used: 'later' }
+  metrics.finished(usageRecord(late))
+  metrics.finished(usageRecord(late))
+  metrics.finished(usageRecord())
+  state = mapped
+  metrics.finished(usageRecord(late))
+  metrics.finished(usageRecord({ ...late, outcome: 'error' }))
+  metrics.finished(usageRecord(late))
+  const lines = linesOf(await metrics.render(1, 'prometheus')).filter((line) => line.includes('requests_total'))
+  expect(lines.map((line) => line.replace(/^.*model="([^"]*)".*outcome="([^"]*)"} /, '$1 $2 '))).toEqual([
+    'other ok 2',
+    'gpt-5 ok 1',
+    'later ok 2',
+    'later error 1',
+  ])
+})
+
 test('gateway#102 no metric grows beyond 5,000 series, no organization beyond 200 models, and no count is lost', async () => {
   const models = Array.from({ length: 1000 }, (_, i) => `m${i}`)
   const modelMapping = new Map(models.map((model) => [model, model]))
@@ -160,7 +176,7 @@ test('gateway#102 a metrics token shows its organization, the operator sees all,
   const metrics = create()
   metrics.finished(usageRecord())
   metrics.finished(usageRecord({ organization_id: 2 }))
-  const app = createApp()
+  const app = Fastify()
   const own = `mmt_${'a'.repeat(43)}`
   mountGatewayMetrics(app, {
     metrics,
@@ -195,7 +211,7 @@ test('gateway#102 a metrics token shows its organization, the operator sees all,
 test('OpenMetrics: families without the suffix, an end', async () => {
   const metrics = create()
   metrics.finished(usageRecord())
-  const app = createApp()
+  const app = Fastify()
   mountGatewayMetrics(app, { metrics, organizationOf: () => undefined, operatorToken: 'operator' })
   const headers = {
     authorization: 'Bearer operator',

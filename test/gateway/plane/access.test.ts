@@ -99,6 +99,8 @@ test('gateway#10 unknown paths and wrong methods are told in the envelope of the
     status: 404,
     body: { type: 'error', error: { type: 'not_found_error', code: 'unknown_url' } },
   })
+  const twice = await call('v1/messages', MESSAGE)
+  expect(twice.body.error.message).toContain('the base URL of this client ends before /v1')
   expect(batches.body.request_id).toBe(batches.headers['request-id'])
   const wrong = await call('messages', undefined, { method: 'GET' })
   expect(wrong).toMatchObject({ status: 405, body: { type: 'error', error: { code: 'method_not_allowed' } } })

@@ -168,6 +168,8 @@ test('gateway#29 an unknown model: 404 with at most five near names that the cal
   expect([code, status]).toEqual(['model_not_found', 404])
   expect(message).toContain('"gpt-4o"')
   expect(message.match(/"/g)?.length).toBeLessThanOrEqual(12)
+  // Near names are of use only where they can be called.
+  expect(refusal(() => select('claude-opus-4-6', { surface: 'embeddings', userId: 7 })).message).not.toContain('near')
   expect(refusal(() => select('claude-sonet-4-5')).message).not.toContain('claude-sonnet')
   expect(refusal(() => select('claude-sonet-4-5', { key: key(1, { userId: 7 }) })).message).not.toContain(
     'claude-sonnet',
