@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
 import { errorText } from '../base/errors.ts'
+import { tame } from '../base/tame.ts'
 import { MemoryApiError, MemoryNetworkError, MemoryRequestError, MemoryTimeoutError } from '../client/errors.ts'
 import { KernelApiError } from '../client/kernel/errors.ts'
 import { ConfigError } from '../config/errors.ts'
@@ -26,8 +27,8 @@ interface Run {
 export function reportError(error: unknown, { io, words, settings }: Run): number {
   const report = explain(error, words)
   const label = settings?.color ? '\x1b[31merror:\x1b[39m' : 'error:'
-  io.stderr.write(`${label} ${report.message}\n`)
-  if (report.hint !== undefined) io.stderr.write(`  ${report.hint}\n`)
+  io.stderr.write(`${label} ${tame(report.message)}\n`)
+  if (report.hint !== undefined) io.stderr.write(`  ${tame(report.hint)}\n`)
   if (settings?.verbose && report.stack !== undefined) io.stderr.write(`${report.stack}\n`)
   return report.exitCode
 }

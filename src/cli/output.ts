@@ -1,3 +1,4 @@
+import { tame } from '../base/tame.ts'
 import type { Io } from './command.ts'
 import type { Settings } from './settings.ts'
 
@@ -43,7 +44,9 @@ export class Output {
 
   /** A remark for people, on stderr. */
   note(text: string): void {
-    if (!this.#settings.quiet) this.#io.stderr.write(`${this.#settings.color ? `\x1b[2m${text}\x1b[22m` : text}\n`)
+    if (this.#settings.quiet) return
+    const line = tame(text)
+    this.#io.stderr.write(`${this.#settings.color ? `\x1b[2m${line}\x1b[22m` : line}\n`)
   }
 
   #rows(rows: readonly Row[]): void {
@@ -61,17 +64,18 @@ export class Output {
     const { output } = this.#settings
     if (output === 'yaml') {
       const { toYaml } = await import('./yaml.ts')
-      this.#io.stdout.write(toYaml(value))
+      const text = toYaml(value)
+      this.#io.stdout.write(tame(text) === text ? text : tame(toYaml(value, 'QUOTE_DOUBLE')))
     } else if (output === 'jsonl') {
-      for (const item of items) this.#io.stdout.write(`${JSON.stringify(item)}\n`)
+      for (const item of items) this.#io.stdout.write(`${tame(JSON.stringify(item))}\n`)
     } else {
-      this.#io.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+      this.#io.stdout.write(`${tame(JSON.stringify(value, null, 2))}\n`)
     }
   }
 }
 
 /** Stored text on one line, without the control characters that could steer a terminal. */
-export const plain = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
+export const plain = (text: string): string => tame(text.replace(/[\s\p{Cc}]+/gu, ' ').trim())
 
 /** The beginning of a text, on one line. */
 export function excerpt(text: string, length = 72): string {

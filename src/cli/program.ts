@@ -117,7 +117,12 @@ function declareCommand(parser: Parser, run: Run, command: Command): void {
   if (notes !== undefined) parser.description(`${parser.description()}\n\n${notes}`)
   const lines = examples.map((line) => `  ${line.includes('mem ') ? '' : 'mem '}${line}`)
   parser.addHelpText('after', `  (and those of 'mem --help', anywhere)\n\nExamples:\n${lines.join('\n')}`)
+  // A noun that does something itself: a word more is a verb that there is not.
+  const hasVerbs = parser.commands.length > 0
+  if (hasVerbs) parser.allowExcessArguments()
   parser.action(async () => {
+    const [unknown] = hasVerbs ? parser.args.slice(Object.keys(args).length) : []
+    if (unknown !== undefined) parser.error(`error: unknown command '${unknown}'`)
     run.settings = resolveSettings(readGlobalFlags(parser, run), run.io)
     const values = Object.fromEntries(
       Object.entries(args).map(([name, { many }], i) => [name, many ? parser.args.slice(i) : parser.args[i]]),

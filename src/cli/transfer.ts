@@ -1,3 +1,4 @@
+import { isDiskFull } from '../database/full-disk.ts'
 import { ConflictError } from '../memory/export/restore.ts'
 import { ExportError } from '../memory/export/format.ts'
 import { MemoryError } from '../memory/errors.ts'
@@ -28,12 +29,9 @@ export async function explained<T>(work: Promise<T>, file?: string): Promise<T> 
     if (error instanceof ExportError || error instanceof SourceError || error instanceof MemoryError) {
       throw new CliError(EXIT.failure, `${about}${error.message}`)
     }
-    if (isFull(error)) {
+    if (isDiskFull(error)) {
       throw new CliError(EXIT.failure, 'the disk is full', 'Make room and run it again: it goes on where it ended.')
     }
     throw error
   }
 }
-
-const isFull = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && ['SQLITE_FULL', 'ENOSPC', '53100'].includes(String(error.code))

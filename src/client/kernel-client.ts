@@ -89,13 +89,15 @@ export class KernelClient {
     return found?.operations.includes(operation) ?? false
   }
 
-  /** Every item of a list, page by page; `list` is given where to go on. */
-  async *paginate<Item>(list: (at: { cursor?: string }) => Promise<Page<Item>>): AsyncGenerator<Item, void, undefined> {
+  /** Every item of a list or of what happened so far, page by page; `list` is given where to go on. */
+  async *paginate<Item>(
+    list: (at: { cursor?: string }) => Promise<Page<Item> & { hasMore?: boolean }>,
+  ): AsyncGenerator<Item, void, undefined> {
     let at: { cursor?: string } | undefined = {}
     while (at) {
-      const { items, nextCursor }: Page<Item> = await list(at)
+      const { items, nextCursor, hasMore = true }: Page<Item> & { hasMore?: boolean } = await list(at)
       yield* items
-      at = nextCursor === undefined ? undefined : { cursor: nextCursor }
+      at = nextCursor !== undefined && hasMore ? { cursor: nextCursor } : undefined
     }
   }
 }

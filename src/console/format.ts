@@ -1,3 +1,4 @@
+import { tame } from '../base/tame.ts'
 import { EDGE_TYPES } from '../memory/model.ts'
 
 /** How values are written on pages. Templates see these names; all that they give is text, escaped where it is shown,
@@ -13,6 +14,10 @@ export interface Format {
   line(text: string, length: number): string
   /** The first line that says something, without the marks of a heading. */
   title(text: string, length: number): string
+  /** What somebody else wrote, so that it reads as it is: see `tame`. */
+  tame(text: string): string
+  /** The same of any value. */
+  json(value: unknown): string
   score(value: number): string
   size(characters: number): string
   bytes(n: number): string
@@ -33,6 +38,8 @@ export const createFormat = (now: number): Format => ({
   short,
   line,
   title: (text, length) => line(text.match(/[\p{L}\p{N}].*/u)?.[0] ?? text, length),
+  tame,
+  json: (value) => tame(JSON.stringify(value, null, 2)),
   score: (value) => value.toFixed(3),
   size: (characters) =>
     characters < 1000 ? `${characters} characters` : `${(characters / 1000).toFixed(1)}k characters`,

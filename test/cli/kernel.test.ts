@@ -1,6 +1,8 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text as textOf } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { KernelClient } from '../../src/client/index.ts'
 import { createDefaultAuthorizer } from '../../src/kernel/actions/authorizer.ts'
@@ -274,6 +276,37 @@ describe('mem kernel bindings', () => {
   })
 })
 
+/** A way to the kernel on which something happens before each request goes on, if it is not cut off. */
+async function openDoor(before: (request: IncomingMessage) => void | Promise<void>) {
+  const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    await before(request)
+    if (request.socket.destroyed) return
+    const { authorization = '', 'idempotency-key': key } = request.headers
+    const answer = await fetch(origin() + request.url, {
+      method: request.method ?? 'GET',
+      headers: {
+        authorization,
+        'Content-Type': 'application/json',
+        ...(typeof key === 'string' && { 'Idempotency-Key': key }),
+      },
+      ...(request.method === 'POST' && { body: await textOf(request) }),
+    })
+    response.writeHead(answer.status).end(await answer.text())
+  }
+  const door = createServer((request, response) => {
+    pass(request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve))
+  const address = door.address()
+  return {
+    endpoint: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    close: () => {
+      door.closeAllConnections()
+      door.close()
+    },
+  }
+}
+
 /** Runs a command that goes on, and keeps what it prints. */
 async function followed(argv: string[], stdout: string[], stderr: string[] = []): Promise<number> {
   const { runProgram } = await import('../../src/cli/program.ts')
@@ -417,6 +450,101 @@ describe('mem objectives and runs', () => {
     expect((await mem([...create, '--budget', 'maxTurns=some'])).code).toBe(1)
   })
 
+  test('lists of one owner', async () => {
+    const id = await createRun()
+    await mem(['runs', 'create', '--goal', 'Count', '--owner', 'team:crew'])
+    expect((await mem(['-q', 'runs', 'list', '--owner', 'agent:ana'])).stdout).toBe(`${id}\n`)
+    expect((await mem(['runs', 'list', '--owner', 'ana'])).stderr).toContain('not of the form type:id')
+    expect((await mem(['runs', 'list', '--scope', 'here'])).stderr).toContain('not of the form kind:id')
+  })
+
+  test('watch outlasts a server that is restarted, and leaves with 130 after Ctrl-C', async () => {
+    const id = await createRun()
+    let isAway = false
+    let asked = 0
+    const door = await openDoor((request) => {
+      if (isAway && ++asked) request.socket.destroy()
+    })
+    const { endpoint } = door
+    const [stdout, told, stderr]: [string[], string[], string[]] = [[], [], []]
+    const watched = followed(['runs', 'watch', id, '--endpoint', endpoint], stdout, stderr)
+    const activity = followed(['kernel', 'activity', '--follow', '--endpoint', endpoint], told, stderr)
+    await until(() => stdout.length > 0 && told.length > 0)
+    isAway = true
+    await until(() => asked > 6 && stderr.length === 2)
+    isAway = false
+    await mem(['runs', 'command', id, 'pause'])
+    await until(() => stdout.length > 1 && told.length > 1)
+    expect([stdout[1], told[1]]).toEqual([expect.stringContaining('run.paused'), expect.stringContaining('run.paused')])
+    isAway = true
+    process.emit('SIGINT')
+    expect(await Promise.all([watched, activity])).toEqual([130, 0])
+    expect(stderr.join('')).toContain(`mem runs watch ${id}`)
+    door.close()
+  })
+
+  test('a command finds a run that moves meanwhile', async () => {
+    const id = await createRun()
+    let moved = 0
+    const door = await openDoor(async (request) => {
+      if (request.method !== 'POST' || moved > 1) return
+      moved++
+      const { revision: expectedRevision } = await client().runs.get(id)
+      await client().runs.command(id, { kind: 'intervene', instruction: 'On', expectedRevision })
+    })
+    const paused = await mem(['runs', 'command', id, 'pause', '--endpoint', door.endpoint])
+    expect([paused.code, moved, paused.stdout]).toEqual([0, 2, expect.stringContaining('paused')])
+    const again = await mem(['runs', 'command', id, 'pause', '--endpoint', door.endpoint])
+    expect(again).toMatchObject({ code: 4, stderr: expect.stringContaining('pause is not possible') })
+    door.close()
+  })
+
+  test('what an agent wrote cannot steer a terminal, in no form of output', async () => {
+    const id = await createRun('Look \u001b[2J\u009b2J\u202eeno')
+    await end(id, 'failed', { error: { code: 'gave_up', message: 'no \u001b]0;owned\u0007\u009b2J\u2066' } })
+    for (const argv of [
+      ['runs', 'watch', id],
+      ['runs', 'show', id],
+      ['runs', 'show', id, '-o', 'json'],
+      ['runs', 'show', id, '-o', 'yaml'],
+      ['runs', 'list', '-o', 'jsonl'],
+      ['runs', 'show', 'a\u001b[2J'],
+    ]) {
+      const { stdout, stderr } = await mem(argv)
+      const steering = (stdout + stderr).match(/[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069]/gu)
+      expect([argv, steering]).toEqual([argv, null])
+    }
+    const { run } = await json(['runs', 'show', id])
+    expect(run.goal).toBe('Look \u001b[2J\u009b2J\u202eeno')
+    const { fromYaml } = await import('../../src/cli/yaml.ts')
+    expect(fromYaml((await mem(['runs', 'show', id, '-o', 'yaml'])).stdout)).toMatchObject({ run: { goal: run.goal } })
+  })
+
+  test('show has the whole error, and the last of many calls and approvals', async () => {
+    const run = runOf(open, { scope, status: 'failed', error: { code: 'gave_up', message: `${'no '.repeat(60)}end` } })
+    await open.store.database.transaction(async (tx) => {
+      await insertRun(tx, run)
+      for (let i = 0; i < 120; i++) {
+        const at = new Date(1_800_000_000_000 + i).toISOString()
+        const call = callOf(open, { scope, runId: run.id, createdAt: at, idempotencyKey: `${i}` })
+        await insertRecord(tx, calls, call)
+        await insertApproval(
+          tx,
+          approvalOf(open, { scope, runId: run.id, actionCallId: call.id, createdAt: at }),
+          run.owner,
+        )
+      }
+    })
+    expect((await mem(['runs', 'show', run.id])).stdout).toContain('no no end\n')
+    const shown = await json(['runs', 'show', run.id])
+    expect(shown.calls.map((call: { idempotencyKey: string }) => Number(call.idempotencyKey))).toEqual(
+      Array.from({ length: 100 }, (_, i) => i + 20),
+    )
+    expect(shown.approvals.map((one: { actionCallId: string }) => one.actionCallId)).toEqual(
+      shown.calls.map((call: { id: string }) => call.id),
+    )
+  })
+
   test('watch of a run that ended tells why at once', async () => {
     const id = await createRun()
     await end(id, 'failed', { error: { code: 'model_rejected', message: 'no such model' } })
@@ -476,6 +604,12 @@ describe('mem approvals', () => {
     const { stdout, stderr } = await mem(send)
     expect(stdout).toContain(`${id}  changes_requested`)
     expect(stderr).toContain('mail.example.org')
+    expect(await mem(send)).toMatchObject({ code: 0, stdout })
+    const { items } = await json(['kernel', 'activity', '--type', 'approval.changes_requested'])
+    expect(items).toMatchObject([{ actor: { type: 'user', id: 'local' } }])
+    expect((await mem([...send.slice(0, 3), 'approve', '--yes', '--decision-id', 'd1'])).stderr).toContain(
+      'other content',
+    )
     expect((await mem(['approvals', 'decide', id, 'approve', '--yes'])).code).toBe(4)
     expect((await json(['approvals', 'list', '--status', 'changes_requested']))[0]).toMatchObject({
       id,

@@ -162,6 +162,7 @@ describe('exit codes', () => {
     ['an unknown command, with a guess', ['imprnt'], 'Did you mean imprint'],
     ['help about an unknown command', ['help', 'imprnt'], 'Did you mean imprint'],
     ['an unknown verb', ['workspaces', 'crate'], 'Did you mean create'],
+    ['a verb that a noun with a verb of its own has not', ['gateway', 'crate'], "unknown command 'crate'"],
     ['an unknown flag', ['list', '--colection', 'x'], 'Did you mean --collection'],
     ['a missing argument', ['lookup'], "missing required argument 'mem'"],
     ['too many arguments', ['lookup', 'mem_1', 'mem_2'], 'too many arguments'],

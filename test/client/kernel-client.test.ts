@@ -226,6 +226,16 @@ test('activity is followed by its cursor', async () => {
   expect(page.items).toMatchObject([{ eventType: 'run.created', runId: made.id, payload: { status: 'queued' } }])
 })
 
+test('what happened so far is walked to its end, which has a cursor too', async () => {
+  const kernel = client()
+  for (let i = 0; i < 5; i++) await kernel.runs.create(run())
+  const types: string[] = []
+  for await (const { eventType } of kernel.paginate((at) => kernel.activity({ order: 'asc', limit: 2, ...at }))) {
+    types.push(eventType)
+  }
+  expect(types).toEqual(Array.from({ length: 5 }, () => 'run.created'))
+})
+
 test('a refusal tells status, text and request id', async () => {
   const kernel = client()
   const { run: made } = await kernel.runs.create(run())

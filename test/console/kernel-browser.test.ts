@@ -68,6 +68,17 @@ const proposal = (text: string) => ({
 })
 const end = { outcome: { status: 'completed', summary: 'All is written down.', output: { notes: 1 } } }
 
+const revisionOf = async (site: KernelSite, id: string): Promise<{ expectedRevision: number }> => ({
+  expectedRevision: (await site.ask('GET', `/agent-runs/${id}`)).body.revision,
+})
+
+/** Those that wait, once there are any. */
+async function expectApprovals(site: KernelSite, runId: string): Promise<{ id: string }[]> {
+  const list = async () => (await site.ask('GET', `/action-approvals?runId=${runId}&status=pending`)).body
+  await expect.poll(async () => (await list()).length).toBeGreaterThan(0)
+  return list()
+}
+
 describeAtSite(
   'the kernel in the console',
   startSite,
@@ -135,6 +146,68 @@ describeAtSite(
       await page.getByRole('button', { name: 'Cancel the run' }).click()
       await page.getByRole('status').filter({ hasText: 'canceled' }).waitFor()
       expect(await page.getByRole('button', { name: 'Pause' }).count()).toBe(0)
+    })
+
+    test('a run that moves is paused at once, and what is open or written meanwhile stays', async () => {
+      const { page, open, site } = at()
+      const goal = 'Walk on'
+      let step = (): void => {}
+      site.model.script(goal, (_, before) => ({
+        after: before % 2 === 0 ? Promise.resolve() : new Promise<void>((resolve) => (step = resolve)),
+        outcome: { status: 'running', summary: `Step ${before + 1}` },
+      }))
+      const held = site.model.held(goal)
+      const { body } = await site.ask('POST', '/agent-runs', { owner: { type: 'agent', id: 'ana' }, goal })
+      await held
+      await expect.poll(() => site.model.asked(goal).length).toBe(2)
+      await open(`/kernel/runs/${body.run.id}`)
+      await page.getByText('Step 1', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Guide' }).click()
+      await page.getByLabel('Guidance').fill('To the left')
+      step()
+      await page.getByText('Step 3', { exact: true }).waitFor()
+      expect(await page.getByLabel('Guidance').inputValue()).toBe('To the left')
+      expect(await page.evaluate('document.activeElement.name')).toBe('instruction')
+      await page.getByRole('button', { name: 'Close' }).click()
+      step()
+      await expect.poll(() => site.model.asked(goal).length).toBe(6)
+      await page.getByRole('button', { name: 'Pause' }).click()
+      await page.getByRole('status').filter({ hasText: 'The run is paused.' }).waitFor()
+      await site.ask('POST', `/agent-runs/${body.run.id}/commands`, {
+        kind: 'cancel',
+        ...(await revisionOf(site, body.run.id)),
+      })
+      await page.getByText('canceled', { exact: true }).first().waitFor()
+      await page.getByRole('button', { name: 'Resume' }).waitFor({ state: 'detached' })
+    })
+
+    test('a question to a person is answered on the page of the run, and a budget is raised there', async () => {
+      const { page, open, site } = at()
+      const goal = 'Write down the moon'
+      site.model.script(goal, [proposal('the moon is up'), end])
+      site.service.react({ drop: 'after' })
+      const { body } = await site.ask('POST', '/agent-runs', {
+        owner: { type: 'agent', id: 'ana' },
+        goal,
+        budget: { maxTurns: 1 },
+      })
+      const { id } = body.run
+      const [approval] = await expectApprovals(site, id)
+      await site.ask('POST', `/action-approvals/${approval?.id}/decisions`, {
+        decision: 'approve',
+        expectedRevision: 1,
+        principal: { type: 'user', id: 'local' },
+      })
+      await open(`/kernel/runs/${id}`)
+      await page.getByRole('heading', { name: /^Needs a person: It is not known whether note was done/ }).waitFor()
+      await page.getByLabel('What you found').selectOption('It was done')
+      await page.getByLabel('Note for the agent').fill('It stands in the book.')
+      await page.getByRole('button', { name: 'Answer' }).click()
+      await page.getByText('paused', { exact: true }).waitFor()
+      await page.getByLabel('Turns more').fill('2')
+      await page.getByRole('button', { name: 'Add and resume' }).click()
+      await page.getByRole('heading', { name: 'Output' }).waitFor()
+      expect(JSON.stringify(site.model.asked(goal)[1]?.envelope)).toContain('It stands in the book.')
     })
 
     test('headings go level by level, text stands out in both themes, nothing is inline', async () => {

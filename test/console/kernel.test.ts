@@ -9,6 +9,7 @@ import { insertRecord, readRecord } from '../../src/kernel/store/records.ts'
 import { insertRun, runs } from '../../src/kernel/store/runs.ts'
 import { newSqliteStore, type KernelStore } from '../../src/kernel/store/store.ts'
 import { turns } from '../../src/kernel/store/turns.ts'
+import { BY_USER, deploymentOf, manifestOf } from '../kernel/registry-support.ts'
 import { approvalOf, callOf, contextOf, eventOf, fixture, runOf, turnOf } from '../kernel/support.ts'
 import { startMemoryApi, type MemoryApi } from '../support/memory-api.ts'
 import { createClient, signIn } from './console-client.ts'
@@ -104,6 +105,52 @@ test('the page of a run says why it sleeps, and what was refused', async () => {
   expect(text).toContain('Refused: text must be string')
   expect(text).toContain('The model did not answer: it answered 503')
   expect(text).toContain('internal error: see the log')
+})
+
+test('the page of a long run shows its latest calls and what is still pending', async () => {
+  const run = runOf(open, { scope, status: 'waiting_for_approval', lastAppliedTurn: 150, goal: 'Go \u202eback' })
+  await makeChange(contextOf({ store, newId: open.newId }), scope, BY_KERNEL, async ({ tx }) => {
+    await insertRun(tx, run)
+    for (let i = 1; i <= 150; i++) {
+      const of = { scope, runId: run.id, createdAt: new Date(1_800_000_000_000 + i).toISOString() }
+      await insertRecord(
+        tx,
+        turns,
+        turnOf(open, { ...of, sequence: i, status: 'completed', outputSummary: `turn${i}.` }),
+      )
+      const call = callOf(open, { ...of, idempotencyKey: `${i}`, arguments: { note: `note${i}.` } })
+      await insertRecord(tx, calls, call)
+      const status = i === 150 ? 'pending' : 'approved'
+      const approval = approvalOf(open, { ...of, actionCallId: call.id, status, summary: `wish${i}` })
+      await insertApproval(tx, approval, run.owner)
+    }
+  })
+  const { text } = await createClient(api.url).get(`/ui/kernel/runs/${run.id}`)
+  expect(text).toContain('The first 50 turns are in')
+  expect([text.includes('turn50.'), text.includes('turn51.'), text.includes('turn150.')]).toEqual([false, true, true])
+  expect([text.includes('note50.'), text.includes('note51.'), text.includes('note150.')]).toEqual([false, true, true])
+  expect(text).toContain('Waits for a decision: wish150')
+  // A text that would read backwards shows what turns it.
+  expect([text.includes('Go \\u202eback'), text.includes('\u202e')]).toEqual([true, false])
+})
+
+test('deployments go page by page', async () => {
+  const client = createClient(api.url)
+  for (let i = 0; i < 53; i++) {
+    const { status } = await api.call(
+      'POST',
+      '//api/v1/agent-installations?scopeKind=many&scopeId=agents',
+      { ...BY_USER, manifest: manifestOf({ id: `a${i + 100}` }), deployment: deploymentOf({ id: `a${i + 100}` }) },
+      { headers: { 'Idempotency-Key': `a${i}` } },
+    )
+    expect(status).toBe(201)
+  }
+  const shown = (text: string): string[] => [...text.matchAll(/id="d-(a\d+)"/g)].map(([, id]) => id ?? '')
+  const first = (await client.get('/ui/kernel/deployments?scope=many:agents')).text
+  expect([shown(first).length, shown(first)[0]]).toEqual([50, 'a100'])
+  const next = /href="(\/ui\/kernel\/deployments[^"]*offset=50)"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  expect(shown((await client.get(next)).text)).toEqual(['a150', 'a151', 'a152'])
+  expect((await client.get('/ui/kernel/deployments?offset=-1')).status).toBe(400)
 })
 
 test('a person approves in the inbox, once; what was decided cannot be decided again', async () => {

@@ -4,7 +4,7 @@ import type { Envelope } from '../../src/kernel/model/envelope.ts'
 
 /** One answer of the model. Members of an outcome that are left out are filled in: invocationId, summary, dispositions. */
 export type ScriptedAnswer =
-  | { outcome: Record<string, unknown>; usage?: { prompt_tokens: number; completion_tokens: number } | null }
+  | { outcome: Record<string, unknown>; usage?: ScriptedUsage | null; headers?: Record<string, string> }
   /** Another status, with a body. */
   | { status: number; headers?: Record<string, string>; body?: string }
   /** A 200 whose arguments are this text. */
@@ -13,6 +13,12 @@ export type ScriptedAnswer =
   | { text: string }
   /** No answer until it is let go, or the client has gone. */
   | { after: Promise<unknown>; outcome: Record<string, unknown> }
+
+interface ScriptedUsage {
+  prompt_tokens: number
+  completion_tokens: number
+  prompt_tokens_details?: { cached_tokens: number }
+}
 
 export interface ModelRequest {
   envelope: Envelope
@@ -65,7 +71,8 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
       response.writeHead(scripted.status, scripted.headers).end(scripted.body ?? '')
       return
     }
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(completion(scripted, envelope)))
+    const headers = { 'content-type': 'application/json', ...('headers' in scripted && scripted.headers) }
+    response.writeHead(200, headers).end(JSON.stringify(completion(scripted, envelope)))
   }
 
   const server = createServer((request, response) => {

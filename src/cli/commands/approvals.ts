@@ -86,6 +86,7 @@ export const decide = defineCommand({
     if (!yes && !canAsk(context.io)) {
       throw usageError('nobody can be asked here', 'Pass --yes once `mem approvals show` says what you want.')
     }
+    const actor = parseParty('principal', principal)
     const client = connectKernel(context, input)
     const approval = await client.approvals.get(id)
     const call = await client.actionCalls.get(approval.actionCallId)
@@ -96,8 +97,10 @@ export const decide = defineCommand({
     const decided = await client.approvals.decide(id, {
       decision,
       decisionId,
-      expectedRevision: approval.revision,
-      principal: parseParty('principal', principal),
+      // The same decision again was made at the revision before it.
+      expectedRevision: approval.decisionId === decisionId ? approval.revision - 1 : approval.revision,
+      principal: actor,
+      actor,
       ...(reason !== undefined && { reason }),
     })
     await context.output.answer(decided, () => [approvalRow(decided.approval), [decided.run.id, decided.run.status]])

@@ -23,12 +23,11 @@ export const create = defineCommand({
   examples: ['backup create /backups/$(date +%F)', 'backup create ./copy --data-dir /var/lib/mem'],
   async run({ io, output }, { dir, ...flags }) {
     const config = loadConfig({ flags, env: io.env })
-    requireDatabase(config)
-    const [first, ...others] = storeFiles(config)
-    const isThere = ({ path, stores: [store] }: StoreFile): boolean => store !== 'kernel' || existsSync(path)
-    const files: [StoreFile, ...StoreFile[]] = [first, ...others.filter(isThere)]
+    const files = filesThere(config)
     if (config.kernel.storage.driver === 'postgres')
       output.note('The kernel is in PostgreSQL, not in this backup: use pg_dump.')
+    if (files[0].stores[0] === 'kernel')
+      output.note(`There is no ${config.stores.metadata.dsn}: this is a backup of the kernel alone.`)
     const facts = { version, created_at: toTimestamp(systemClock.now()) }
     const manifest = await refused(createBackup(files, dir, facts))
     await output.answer(manifest, () => manifest.files.map(({ name, bytes }) => [name, `${bytes} bytes`]))
@@ -46,10 +45,19 @@ export const restore = defineCommand({
     const manifest = await refused(verifyBackup(dir))
     const pathOf = (store: string): string | undefined => files.find(({ stores }) => stores.includes(store))?.path
     const paths = await refused(restoreBackup(dir, manifest, pathOf))
-    await settle(config)
+    if (manifest.files.some(({ stores }) => stores.includes('metadata'))) await settle(config)
     await output.answer({ restored: paths, created_at: manifest.created_at }, () => paths.map((path) => [path]))
   },
 })
+
+/** What servers made of them: all with a memory, that of the kernel where one ran, and alone where it is all that ran. */
+function filesThere(config: Config): [StoreFile, ...StoreFile[]] {
+  const [first, ...others] = storeFiles(config)
+  const [kernel] = others.filter(({ path, stores: [store] }) => store === 'kernel' && existsSync(path))
+  if (kernel && !existsSync(first.path)) return [kernel]
+  requireDatabase(config)
+  return [first, ...others.filter((file) => file.stores[0] !== 'kernel' || file === kernel)]
+}
 
 /** The SQLite files of the stores, that of metadata first; that of the kernel is there once a server with a kernel ran. */
 function storeFiles({ stores, kernel: { storage } }: Config): [StoreFile, ...StoreFile[]] {

@@ -62,8 +62,13 @@ export const activity = defineCommand({
     }
     if (follow) {
       return untilStopped(async (signal) => {
-        for await (const item of followActivity(client, query, limit, signal)) {
-          await context.output.answer(item, () => [eventRow(item)])
+        const follower = { signal, tell: (remark: string) => context.output.note(remark) }
+        try {
+          for await (const item of followActivity(client, query, limit, follower)) {
+            await context.output.answer(item, () => [eventRow(item)])
+          }
+        } catch (error) {
+          if (!signal.aborted) throw error
         }
       })
     }

@@ -1,9 +1,9 @@
-import type { ActivityItem, Run, Turn } from '../../client/kernel/kernel-types.ts'
+import type { ActionCall, ActivityItem, Run, Turn } from '../../client/kernel/kernel-types.ts'
 import type { KernelClient } from '../../client/kernel-client.ts'
-import { defineCommand, type Context } from '../command.ts'
+import { defineCommand } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { connectKernel, KERNEL_FLAGS } from '../kernel/connect.ts'
-import { followRun, isEnded } from '../kernel/follow.ts'
+import { followRun, isEnded, outlast, type Follower } from '../kernel/follow.ts'
 import { approvalRow, eventRow, runRow } from '../kernel/show.ts'
 import { excerpt, type Row } from '../output.ts'
 import { untilStopped } from '../until-stopped.ts'
@@ -15,7 +15,7 @@ const PAGE = 100
 export const show = defineCommand({
   args: { id: { help: 'Run' } },
   flags: { ...KERNEL_FLAGS, audit: { help: 'What each step of its runbook did' } },
-  notes: 'With its last 100 turns, and its first 100 action calls and approvals.',
+  notes: 'With its last 100 turns, action calls and approvals.',
   examples: [
     'runs show 019cad8f-ac00-700a-8793-2bcb6ffdf06f',
     'runs show 019cad8f-ac00-700a-8793-2bcb6ffdf06f -o yaml',
@@ -34,12 +34,13 @@ export const show = defineCommand({
     const run = await client.runs.get(id)
     const [turns, calls, approvals] = await Promise.all([
       client.turns.list({ runId: id, limit: PAGE, afterSequence: Math.max(0, run.lastAppliedTurn + 1 - PAGE) }),
-      client.actionCalls.list({ runId: id, limit: PAGE }),
-      client.approvals.list({ runId: id, limit: PAGE }),
+      lastCalls(client, id),
+      client.approvals.list({ runId: id, limit: PAGE, order: 'created_desc' }),
     ])
-    const value = { run, turns: turns.items, calls: calls.items, approvals: approvals.items }
+    const value = { run, turns: turns.items, calls, approvals: approvals.items.toReversed() }
     await context.output.answer(value, () => [
       runRow(run),
+      ...(run.error ? [['error', run.error.code, excerpt(run.error.message, 2000)]] : []),
       ...outputRows(run),
       ...run.humanInterventions.map((asked) => [
         asked.id,
@@ -48,11 +49,21 @@ export const show = defineCommand({
         excerpt([asked.summary, ...asked.challenge].join('. '), 500),
       ]),
       ...turns.items.map(turnRow),
-      ...calls.items.map((call) => [call.id, 'call', call.status, `${call.skillId} ${call.action}`, call.error]),
-      ...approvals.items.map(approvalRow),
+      ...calls.map((call) => [call.id, 'call', call.status, `${call.skillId} ${call.action}`, call.error]),
+      ...value.approvals.map(approvalRow),
     ])
   },
 })
+
+/** The list begins with the oldest. */
+async function lastCalls(client: KernelClient, runId: string): Promise<ActionCall[]> {
+  const last: ActionCall[] = []
+  for await (const call of client.paginate((at) => client.actionCalls.list({ runId, limit: PAGE, ...at }))) {
+    last.push(call)
+    if (last.length > PAGE) last.shift()
+  }
+  return last
+}
 
 const turnRow = ({ id, sequence, status, outputSummary = '', error }: Turn): Row => [
   id,
@@ -68,29 +79,38 @@ const outputRows = ({ output }: Run): string[][] =>
 export const watch = defineCommand({
   args: { id: { help: 'Run' } },
   flags: KERNEL_FLAGS,
-  notes: 'Shows all that happens to it until it ends. Exit code 0 when it completed, 4 when it failed or was canceled.',
+  notes:
+    'Shows all that happens to it until it ends. Exit code 0 when it completed, 4 when it failed or was ' +
+    'canceled, 130 after Ctrl-C. A server that is restarted is waited for.',
   examples: ['runs watch 019cad8f-ac00-700a-8793-2bcb6ffdf06f'],
   async run(context, { id, ...input }) {
     const client = connectKernel(context, input)
     const run = await untilStopped(async (signal) => {
-      const events = followRun(client, id, signal)
-      let next = await events.next()
-      for (; !next.done; next = await events.next()) await tell(context, client, next.value)
-      return next.value
+      const follower: Follower = { signal, tell: (remark) => context.output.note(remark) }
+      try {
+        const events = followRun(client, id, follower)
+        let next = await events.next()
+        for (; !next.done; next = await events.next()) {
+          const { value } = next
+          await context.output.answer(value, () => [eventRow(value)])
+          const ask = await outlast(follower, () => questionOf(client, value))
+          if (ask !== undefined) follower.tell(`it waits for you: mem ${ask}`)
+        }
+        return next.value
+      } catch (error) {
+        throw signal.aborted ? stopped(id) : error
+      }
     })
+    if (!isEnded(run)) throw stopped(id)
     await context.output.answer(run, () => [runRow(run), ...outputRows(run)])
-    if (!isEnded(run)) return context.output.note(`run ${id} goes on; \`mem runs watch ${id}\` looks again`)
     if (run.status === 'completed') return
     const why = run.error ? `: ${run.error.message} (${run.error.code})` : ''
     throw new CliError(EXIT.failure, `the run ${run.status === 'failed' ? 'failed' : 'was canceled'}${why}`)
   },
 })
 
-async function tell({ output }: Context, client: KernelClient, item: ActivityItem): Promise<void> {
-  await output.answer(item, () => [eventRow(item)])
-  const ask = await questionOf(client, item)
-  if (ask !== undefined) output.note(`it waits for you: mem ${ask}`)
-}
+const stopped = (id: string): CliError =>
+  new CliError(EXIT.stopped, 'stopped; the run goes on', `Look again: mem runs watch ${id}`)
 
 /** The command that answers what an event asks; undefined when it asks nothing, or was answered since. */
 async function questionOf(

@@ -1,4 +1,5 @@
-import type { RunCommand, RunStatus } from '../../client/kernel/kernel-types.ts'
+import type { RunChange, RunCommand, RunStatus } from '../../client/kernel/kernel-types.ts'
+import { KernelApiError, type KernelClient } from '../../client/index.ts'
 import { defineCommand } from '../command.ts'
 import { usageError } from '../exit.ts'
 import {
@@ -36,16 +37,19 @@ export const list = defineCommand({
     ...LIST_FLAGS,
     status: { value: 'states', list: true, choices: STATES, help: 'In these states' },
     objective: { value: 'objective', help: 'Of this objective' },
-    agent: { value: 'agent', help: 'Assigned to this agent' },
+    owner: { value: 'type:id', help: 'Of this agent or team' },
+    agent: { value: 'agent', help: 'Given to this agent with `create --agent`' },
     query: { value: 'text', help: 'With this in goal or status' },
   },
   notes: 'The newest first.',
-  examples: ['runs list', 'runs list --status queued,running', "runs list --query 'moons'"],
-  async run(context, { status, objective, agent, query, limit, cursor, ...input }) {
+  examples: ['runs list', 'runs list --owner agent:ana --status queued,running', "runs list --query 'moons'"],
+  async run(context, { status, objective, owner, agent, query, limit, cursor, ...input }) {
+    const of = owner === undefined ? undefined : parseOwner(owner)
     const page = await connectKernel(context, input).runs.list({
       order: 'created_desc',
       ...(status && { status }),
       ...(objective !== undefined && { objectiveId: objective }),
+      ...(of && { ownerType: of.type, ownerId: of.id }),
       ...(agent !== undefined && { assignedAgentId: agent }),
       ...(query !== undefined && { q: query }),
       ...(limit !== undefined && { limit }),
@@ -111,21 +115,42 @@ export const command = defineCommand({
       intervention === undefined
         ? { ...(instruction !== undefined && { instruction }) }
         : { humanInterventionId: intervention, resolution: answer }
-    const changed = await client.runs.command(
-      id,
-      {
-        expectedRevision: revision ?? (await client.runs.get(id)).revision,
-        kind,
-        actor: LOCAL_USER,
-        ...told,
-        ...(summary !== undefined && { summary }),
-        ...(budgetTopUp && { budgetTopUp }),
-      },
-      once(),
-    )
+    const asked = {
+      kind,
+      actor: LOCAL_USER,
+      ...told,
+      ...(summary !== undefined && { summary }),
+      ...(budgetTopUp && { budgetTopUp }),
+    }
+    const changed =
+      revision === undefined
+        ? await commandAsItIs(client, id, asked)
+        : await client.runs.command(id, { ...asked, expectedRevision: revision }, once())
     await context.output.answer(changed, () => [runRow(changed.run)])
   },
 })
+
+const ATTEMPTS = 5
+
+/** A run that is worked on may move between reading it and telling it something. */
+async function commandAsItIs(
+  client: KernelClient,
+  id: string,
+  asked: Omit<RunCommand, 'expectedRevision'>,
+): Promise<RunChange> {
+  const key = once()
+  let { revision: expectedRevision } = await client.runs.get(id)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await client.runs.command(id, { ...asked, expectedRevision }, key)
+    } catch (error) {
+      if (!(error instanceof KernelApiError) || !error.isConflict() || attempt === ATTEMPTS) throw error
+      const { revision } = await client.runs.get(id)
+      if (revision === expectedRevision) throw error
+      expectedRevision = revision
+    }
+  }
+}
 
 export const admission = defineCommand({
   flags: {

@@ -54,7 +54,7 @@ async function checkSkills({ registry: { skillsDir } }: Config['kernel']): Promi
 
 async function checkCredentials({ contextFile }: Config['kernel'], env: Sources['env']): Promise<Found> {
   try {
-    const sources = readKernelContext(contextFile)
+    const sources = await readKernelContext(contextFile)
     const resolver = createCredentialResolver(sources, (name) => env[name])
     const read = await Promise.allSettled(sources.map((source) => resolver.resolve(source.scope, source)))
     const refused = read.flatMap((one) => (one.status === 'rejected' ? [errorText(one.reason)] : []))

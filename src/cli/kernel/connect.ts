@@ -55,20 +55,20 @@ export function connectKernel(context: Context, input: KernelInput): KernelClien
 /** So that a write whose answer was lost may be sent again. */
 export const once = (key: string = randomUUID()): WriteOptions & { idempotencyKey: string } => ({ idempotencyKey: key })
 
-function split(flag: string, text: string): [kind: string, id: string] {
+function split(flag: string, text: string, form: string): [kind: string, id: string] {
   const colon = text.indexOf(':')
-  if (colon < 1 || colon === text.length - 1) throw usageError(`--${flag} '${text}' is not of the form type:id`)
+  if (colon < 1 || colon === text.length - 1) throw usageError(`--${flag} '${text}' is not of the form ${form}`)
   return [text.slice(0, colon), text.slice(colon + 1)]
 }
 
 function parseScope(text: string): Scope {
-  const [kind, id] = split('scope', text)
+  const [kind, id] = split('scope', text, 'kind:id')
   return { kind, id }
 }
 
 /** `type:id` */
 export function parseParty(flag: string, text: string): Party {
-  const [type, id] = split(flag, text)
+  const [type, id] = split(flag, text, 'type:id')
   return { type, id }
 }
 

@@ -124,6 +124,7 @@ export interface AgentDeployment extends Recorded, AgentContent {
   restrictions: NonNullable<AgentContent['restrictions']>
   capacity: NonNullable<AgentContent['capacity']>
   health: NonNullable<AgentContent['health']>
+  endpointIds?: string[]
   activation?: { changeSetId: string }
 }
 

@@ -1,8 +1,11 @@
+import { KernelError } from '../../kernel/errors.ts'
 import { RUN_COMMANDS } from '../../kernel/model/run.ts'
 import { DECISIONS } from '../../kernel/model/action.ts'
+import { readRecord } from '../../kernel/store/records.ts'
+import { runs } from '../../kernel/store/runs.ts'
 import { invalidInput } from '../../memory/errors.ts'
 import type { ActionRequest, Done } from '../actions/action.ts'
-import { CONSOLE_ACTOR, kernelPaths, partyOf, send, type KernelConsole } from './kernel.ts'
+import { CONSOLE_ACTOR, kernelPaths, partyOf, scopeOf, send, type KernelConsole } from './kernel.ts'
 
 /** What an operator does to the kernel, by the rules of its routes. */
 
@@ -35,27 +38,44 @@ const commandRun: KernelAction = async (console, request) => {
   const instruction = form.text('instruction')
   const question = form.text('human_intervention_id')
   const topUp = form.text('top_up_dimension')
-  await send(
-    console,
-    request,
-    'POST /agent-runs/{id}/commands',
-    { id },
-    {
-      kind,
-      expectedRevision: form.number('expected_revision'),
-      ...(instruction !== undefined && { instruction }),
-      ...(question !== undefined && {
-        humanInterventionId: question,
-        resolution: {
-          outcome: form.text('outcome'),
-          ...(form.text('note') !== undefined && { note: form.text('note') }),
-        },
-      }),
-      ...(topUp !== undefined &&
-        form.number('top_up') !== undefined && { budgetTopUp: { [topUp]: form.number('top_up') } }),
-    },
-  )
+  await sendToMoving(console, request, id, {
+    kind,
+    ...(instruction !== undefined && { instruction }),
+    ...(question !== undefined && {
+      humanInterventionId: question,
+      resolution: {
+        outcome: form.text('outcome'),
+        ...(form.text('note') !== undefined && { note: form.text('note') }),
+      },
+    }),
+    ...(topUp !== undefined &&
+      form.number('top_up') !== undefined && { budgetTopUp: { [topUp]: form.number('top_up') } }),
+  })
   return { to: kernelPaths.run(form.require('scope'), id), note: DONE[kind] }
+}
+
+const ATTEMPTS = 5
+
+/** A run has moved on by the time that a person has read its page: what they want of it holds for what it is now. */
+async function sendToMoving(
+  console: KernelConsole,
+  request: ActionRequest,
+  id: string,
+  command: Record<string, unknown>,
+): Promise<void> {
+  const { form } = request
+  const scope = scopeOf(console, form.require('scope'))
+  let expectedRevision = form.number('expected_revision')
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send(console, request, 'POST /agent-runs/{id}/commands', { id }, { ...command, expectedRevision })
+    } catch (error) {
+      if (!(error instanceof KernelError) || error.code !== 'conflict' || attempt === ATTEMPTS) throw error
+      const { revision } = await readRecord(console.kernel.context.store.database, runs, scope, id)
+      if (expectedRevision === undefined || revision <= expectedRevision) throw error
+      expectedRevision = revision
+    }
+  }
 }
 
 const DONE = {

@@ -58,7 +58,8 @@ export const kernelPaths = {
     url('/ui/kernel/approvals', { scope, ...query }),
   activity: (scope: string, query: Record<string, string | undefined> = {}): string =>
     url('/ui/kernel/activity', { scope, ...query }),
-  deployments: (scope: string): string => url('/ui/kernel/deployments', { scope }),
+  deployments: (scope: string, query: Record<string, string | undefined> = {}): string =>
+    url('/ui/kernel/deployments', { scope, ...query }),
 }
 
 /** @throws invalid_input 400 unless it is `type:id` */

@@ -1,3 +1,4 @@
+import { tame } from '../../base/tame.ts'
 import type { ActionCall, Approval } from '../../kernel/model/action.ts'
 import type { ActivityEvent } from '../../kernel/model/event.ts'
 import type { Run } from '../../kernel/model/run.ts'
@@ -26,11 +27,14 @@ const TOLD = /^(?:turn|action|approval|budget)\.|^run\.(?:claimed|transitioned)$
 /** One run: what it is, where it stands, what it did. @throws not_found */
 export async function runPage(console: KernelConsole, request: PageRequest): Promise<Page> {
   const data = await runData(console, request)
-  return { template: './kernel/run', title: 'Run', data }
+  return { template: './kernel/run', title: tame(data.run.goal.slice(0, 80)), data }
 }
 
 /** The parts of the page that change while the run goes on. @throws not_found */
-export async function runData(console: KernelConsole, request: PageRequest): Promise<object> {
+export async function runData(
+  console: KernelConsole,
+  request: PageRequest,
+): Promise<{ run: Run; [part: string]: unknown }> {
   const scope = scopeOf(console, request.query('scope'))
   const { store, newId } = console.kernel.context
   const { database } = store
@@ -38,8 +42,8 @@ export async function runData(console: KernelConsole, request: PageRequest): Pro
   const runId = run.id
   const [turns, calls, approvals, events, children] = await Promise.all([
     listTurns(database, scope, { runId, afterSequence: Math.max(0, run.lastAppliedTurn - LATEST), limit: LATEST + 1 }),
-    listCalls(database, scope, { runId }, { limit: LATEST }),
-    listApprovals(database, scope, { runId }, 'created_asc', { limit: LATEST }),
+    listCalls(database, scope, { runId }, { limit: LATEST }, 'created_desc'),
+    listApprovals(database, scope, { runId }, 'created_desc', { limit: LATEST }),
     listEvents(database, scope, { runId }, { order: 'desc', limit: 2 * LATEST, details: true }),
     listRuns(database, scope, { parentRunId: runId }, 'scheduler', { limit: LATEST }),
   ])
@@ -57,7 +61,10 @@ export async function runData(console: KernelConsole, request: PageRequest): Pro
     questions: run.humanInterventions.filter(({ status }) => status === 'pending'),
     bounds: boundsOf(run),
     children: children.items,
-    operation: newId(),
+    /** Turns before the first one that is shown. */
+    earlier: (turns.items[0]?.sequence ?? 1) - 1,
+    // The forms stay those that were shown first, so that one that is sent twice is done once.
+    operation: request.query('operation') ?? newId(),
   }
 }
 

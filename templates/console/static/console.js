@@ -25,6 +25,9 @@ function toggleTheme() {
 
 for (const button of document.querySelectorAll('[data-theme-toggle]')) button.hidden = false
 
+// On a small screen the menu is one line that is scrolled.
+document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+
 // `/` goes to the search field of the page, as in many tools.
 document.addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.target.closest('input, textarea, select') || event.ctrlKey || event.metaKey) return

@@ -80,7 +80,7 @@ test('of the kernel: its store, its model, skills and credentials that cannot be
   mkdirSync(join(data, 'skills'))
   writeFileSync(join(data, 'skills/broken.yaml'), 'id: broken\n')
   writeFileSync(join(directory, 'mem.yaml'), '{}')
-  writeFileSync(join(directory, 'open.token'), 'secret-of-the-desk', { mode: 0o644 })
+  writeFileSync(join(directory, 'open.token'), 'secret-of-the-desk', { mode: 0o600 })
   const scope = { kind: 'local', id: 'default' }
   const credential = { scope, kind: 'bearer', displayName: 'Desk' }
   const credentials = [
@@ -101,8 +101,13 @@ test('of the kernel: its store, its model, skills and credentials that cannot be
   expect(found['kernel store']).toMatch(/^ok sqlite .*kernel\.db answers, schema 2026\d+$/)
   expect(found['kernel model']).toBe('ok small at http://127.0.0.1:1/v1')
   expect(found['kernel skills']).toMatch(/^warning broken\.yaml: /)
-  expect(found['kernel credentials']).toMatch(/^warning .*open\.token may be read by others.*; DESK_TOKEN is not set/)
+  expect(found['kernel credentials']).toMatch(/^warning .*DESK_TOKEN is not set/)
   expect(JSON.stringify(findings)).not.toContain('secret')
+
+  chmodSync(join(directory, 'open.token'), 0o644)
+  const open = await doctor({ MEM_CONFIG: join(directory, 'mem.yaml') })
+  expect(open.code).toBe(4)
+  expect(open.found['kernel credentials']).toMatch(/^failed .*open\.token may be read by others/)
 
   writeFileSync(join(data, 'kernel.db'), 'this is no database, and long enough to be taken for one'.repeat(20))
   writeFileSync(join(directory, 'kernel-context.yaml'), '{}')
