@@ -1,6 +1,6 @@
 /** What a scope full of runs that wait costs those that work. */
 import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
-import { claimRun } from '../../src/kernel/claim.ts'
+import { claimRuns } from '../../src/kernel/claim.ts'
 import type { KernelContext } from '../../src/kernel/context.ts'
 import type { Run, RunStatus, WakeCondition } from '../../src/kernel/model/run.ts'
 import { moveRun } from '../../src/kernel/run-states.ts'
@@ -68,7 +68,7 @@ async function move(context: KernelContext, run: Run, to: RunStatus, wake?: Wake
 }
 
 async function claim(context: KernelContext): Promise<Run> {
-  const claimed = await claimRun(context, request)
+  const [claimed] = await claimRuns(context, request, 1)
   if (!claimed) throw new Error('there was nothing to claim')
   return claimed.run
 }

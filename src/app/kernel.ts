@@ -16,6 +16,8 @@ import type { HealthCheck } from '../kernel/health.ts'
 import type { Scope } from '../kernel/model/fields.ts'
 import { defaultPolicy } from '../kernel/policy.ts'
 import { mountKernel, type EdgeOptions } from '../kernel/routes/edge.ts'
+import type { ModelHost } from '../kernel/ports.ts'
+import { unreadable } from '../kernel/routes/refusal.ts'
 import type { Kernel } from '../kernel/service.ts'
 import { newPostgresStore, newSqliteStore, type KernelStore } from '../kernel/store/store.ts'
 import { readKernelContext } from './kernel-context.ts'
@@ -24,6 +26,8 @@ import { readKernelContext } from './kernel-context.ts'
 export interface ServedKernel {
   kernel: Kernel
   mount(listener: FastifyInstance, options: EdgeOptions): void
+  /** The answer to what is no request. */
+  unreadable(message: string): string
   start(): Promise<void>
   /** Claims nothing more, and gives what is under way 10 s. */
   stop(): Promise<void>
@@ -44,14 +48,15 @@ export async function createKernel(config: Config, { clock, log, environment }: 
   const { kernel: settings } = config
   if (settings.standaloneOperator) requireLoopback(config)
   const ownLog = log.child({ service: 'kernel' }, { level: settings.logLevel })
-  const credentials = readKernelContext(settings.contextFile)
+  const credentials = await readKernelContext(settings.contextFile)
   const { skillsDir } = settings.registry
   const skills = await readSkillFiles(skillsDir)
   // What can be used is: the rest is in the log and in the health.
   for (const { file, error } of skills.failures) ownLog.warn({ file, reason: error }, 'a skill cannot be used')
-  const { model, workers } = settings
+  const { workers } = settings
   const scopes = distinct([...workers.scopes, ...credentials.map(({ scope }) => scope)])
   const credentialResolver = createCredentialResolver(credentials, (name) => environment[name])
+  const modelHost = await hostOf(config)
   const store = await openStore(config, clock)
   const { kernel, engine } = await assemble(
     {
@@ -63,7 +68,7 @@ export async function createKernel(config: Config, { clock, log, environment }: 
         agentRunWorkers: { scopes, concurrency: workers.runConcurrency },
         actionWorkers: { scopes, concurrency: workers.actionConcurrency, credentialResolver },
       }),
-      ...(model && { modelHost: createModelHost({ baseUrl: model.baseUrl, model: model.name, apiKey: model.apiKey }) }),
+      ...(modelHost && { modelHost }),
       ...(settings.standaloneOperator && {
         actionPolicy: defaultPolicy(OPERATOR),
         approvalAuthorizer: createDefaultAuthorizer(),
@@ -76,10 +81,20 @@ export async function createKernel(config: Config, { clock, log, environment }: 
   return {
     kernel,
     mount: (listener, options) => mountKernel(listener, kernel, options),
+    unreadable,
     start: () => engine.start(),
     stop: () => engine.stop(),
     close: () => store.close(),
   }
+}
+
+/** What its calls cost is looked up where the gateway looks it up. */
+async function hostOf(config: Config): Promise<ModelHost | undefined> {
+  const { model } = config.kernel
+  if (!model) return undefined
+  const { baseUrl, name, apiKey } = model
+  const { modelPrice } = await import('./model-price.ts')
+  return createModelHost({ baseUrl, model: name, apiKey, price: modelPrice(baseUrl, config) })
 }
 
 const NAMED = 10

@@ -19,7 +19,8 @@ export interface Database extends Queryable {
   readonly location: string
   /**
    * Runs `fn` as one transaction and resolves once it is durable; a throw rolls back.
-   * `fn` awaits nothing but its own statements, and may run again after a serialization failure.
+   * `fn` awaits nothing but its own statements, and may run again after a serialization failure. On PostgreSQL the commit goes
+   * right behind statements that it did not wait for: where one of them fails, so does the transaction.
    */
   transaction<T>(fn: (tx: Queryable) => Promise<T>): Promise<T>
   /** Runs `fn` over one consistent state, whatever is committed meanwhile. `fn` awaits nothing but its own statements. */
@@ -40,7 +41,7 @@ export interface Database extends Queryable {
 export const inList = (db: Queryable, param: string): string =>
   db.dialect === 'sqlite'
     ? `(SELECT value FROM json_each(${param}))`
-    : `(SELECT json_array_elements_text(${param}::json))`
+    : `(SELECT json_array_elements_text(${param}::json) AS value)`
 
 /** Like `inList`, for whole numbers. */
 export const inNumbers = (db: Queryable, param: string): string =>

@@ -1,17 +1,17 @@
 import { createRequire } from 'node:module'
+import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type Pg from 'pg'
 import { backOff } from '../base/back-off.ts'
 import type { Database, Param, Queryable } from './database.ts'
-import { SharedFlush } from './postgres-log.ts'
 
 export interface PostgresOptions {
   url: string
   /** One connection, whose statements may take as long as they need: to build indexes with. */
   alone?: boolean
   pool?: PoolSize
-  /** Transactions wait for the disk together, and keep no locks meanwhile: others may see what is not on it yet. */
-  sharesFlush?: boolean
+  /** Transactions keep no locks while they wait for the disk: others may see what is not on it yet. */
+  locksBriefly?: boolean
 }
 
 /** How many connections there are, and how long. */
@@ -38,8 +38,12 @@ const FIRST_PAUSE_MS = 20
 const MOST_PAUSE_MS = 500
 
 const BEGIN_WITHOUT_FLUSH = 'BEGIN; SET LOCAL synchronous_commit = off'
-/** Nobody reads it. */
-const COMMIT_SOMETHING = `SELECT pg_logical_emit_message(true, 'mem', '')`
+/**
+ * A commit that waits for the disk keeps its locks until then: transactions that lock the same row would come one to a flush. So
+ * it commits without, and something that nobody reads right behind it with one, which takes all before it along.
+ * https://www.postgresql.org/docs/current/wal-async-commit.html
+ */
+const COMMIT_THEN_FLUSH = `COMMIT; SELECT pg_logical_emit_message(true, 'mem', '')`
 
 /** Loaded with the first database: it takes 30 ms, for which a server on SQLite has no use. */
 const driver = (): typeof Pg => createRequire(import.meta.url)('pg')
@@ -60,6 +64,13 @@ export function openPostgres(options: PostgresOptions): Database {
   return new PostgresDatabase(options)
 }
 
+/** What is written in one turn of the event loop goes out at once: each write costs more than what most statements do. */
+class GatheringSocket extends Socket {
+  override uncork(): void {
+    process.nextTick(() => super.uncork())
+  }
+}
+
 /** A statement gets a name, so that each connection parses and plans it once. */
 const statementNames = new Map<string, string>()
 const statementName = (sql: string): string => {
@@ -74,7 +85,10 @@ const statementName = (sql: string): string => {
 class Session implements Queryable {
   readonly dialect = 'postgres'
   readonly #client: Pg.Pool | Pg.PoolClient
+  /** Sent, and not answered yet. */
+  readonly #underWay = new Set<Promise<unknown>>()
   #wrote = false
+  #isOver = false
 
   constructor(client: Pg.Pool | Pg.PoolClient) {
     this.#client = client
@@ -92,18 +106,31 @@ class Session implements Queryable {
     return (await this.#query(sql, params)).rowCount ?? 0
   }
 
-  /** Whether there was any statement but SELECT. */
+  /** Whether there was any statement but SELECT, or one of which that is not known yet. */
   get wrote(): boolean {
-    return this.#wrote
+    return this.#wrote || this.#underWay.size > 0
+  }
+
+  /** Its transaction ends: what a part of it still wanted to do then would be a transaction of its own. Gives what is under way. */
+  end(): Promise<unknown>[] {
+    this.#isOver = true
+    return [...this.#underWay]
   }
 
   async #query(sql: string, params: readonly Param[] = []): Promise<Pg.QueryResult> {
-    const result =
+    if (this.#isOver) throw new Error('the transaction is over')
+    const sent =
       params.length === 0
-        ? await this.#client.query(sql)
-        : await this.#client.query({ name: statementName(sql), text: sql, values: [...params] })
-    this.#wrote ||= result.command !== 'SELECT'
-    return result
+        ? this.#client.query(sql)
+        : this.#client.query({ name: statementName(sql), text: sql, values: [...params] })
+    this.#underWay.add(sent)
+    try {
+      const result = await sent
+      this.#wrote ||= result.command !== 'SELECT'
+      return result
+    } finally {
+      this.#underWay.delete(sent)
+    }
   }
 }
 
@@ -115,7 +142,7 @@ class PostgresDatabase implements Database {
   readonly #maxIdle: number
   /** Since the watch began. */
   #leastIdle = Infinity
-  readonly #flush: SharedFlush | undefined
+  readonly #locksBriefly: boolean
   #trim: NodeJS.Timeout | undefined
 
   constructor(options: PostgresOptions) {
@@ -132,6 +159,9 @@ class PostgresDatabase implements Database {
       statement_timeout: options.alone ? 0 : STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
       application_name: 'mem',
+      // Statements that a transaction makes at once are on their way together.
+      pipeline: true,
+      stream: () => new GatheringSocket(),
       types: customTypes(pg),
     })
     // A broken idle connection is dropped by the pool and the next query opens another one.
@@ -144,7 +174,7 @@ class PostgresDatabase implements Database {
       if (this.#pool.idleCount >= maxIdle) this.#watchIdle()
     })
     this.#session = new Session(this.#pool)
-    if (options.sharesFlush) this.#flush = new SharedFlush(() => this.#pool.query(COMMIT_SOMETHING))
+    this.#locksBriefly = options.locksBriefly ?? false
   }
 
   /** Counts from now on how many connections are never needed. */
@@ -180,9 +210,8 @@ class PostgresDatabase implements Database {
   }
 
   async transaction<T>(fn: (tx: Queryable) => Promise<T>): Promise<T> {
-    const { result, wrote } = await this.#repeat(() => this.#within(this.#flush ? BEGIN_WITHOUT_FLUSH : 'BEGIN', fn))
-    if (wrote) await this.#flush?.flush() // it is committed: whatever fails here must not run it again
-    return result
+    const end = await this.#repeat(() => this.#within(this.#locksBriefly ? BEGIN_WITHOUT_FLUSH : 'BEGIN', fn))
+    return end() // it may be committed: whatever fails here must not run it again
   }
 
   /** Again while rows are contended. */
@@ -199,19 +228,28 @@ class PostgresDatabase implements Database {
   }
 
   async snapshot<T>(fn: (view: Queryable) => Promise<T>): Promise<T> {
-    return (await this.#within('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', fn)).result
+    return (await this.#within('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', fn))()
   }
 
-  async #within<T>(begin: string, fn: (tx: Queryable) => Promise<T>): Promise<{ result: T; wrote: boolean }> {
+  /** Gives what gives the result, or throws why the commit failed. */
+  async #within<T>(begin: string, fn: (tx: Queryable) => Promise<T>): Promise<() => T> {
     const client = await this.#pool.connect()
+    const session = new Session(client)
     let broken: Error | undefined
     try {
       await client.query(begin)
-      const session = new Session(client)
       const result = await fn(session)
-      await client.query('COMMIT')
-      return { result, wrote: session.wrote }
+      const commit = this.#locksBriefly && session.wrote ? COMMIT_THEN_FLUSH : 'COMMIT'
+      // Where one of those that are under way fails, the commit behind it is a rollback.
+      const underWay = session.end()
+      const [committed, ...ends] = await Promise.allSettled([client.query(commit), ...underWay])
+      for (const end of ends) if (end.status === 'rejected') throw end.reason
+      return () => {
+        if (committed.status === 'rejected') throw committed.reason
+        return result
+      }
     } catch (error) {
+      void session.end()
       await client.query('ROLLBACK').catch((failure: Error) => (broken = failure))
       throw error
     } finally {

@@ -54,10 +54,13 @@ export interface Account {
   reservations: Readonly<Record<string, Reservation>>
   /** What children were given. */
   allocations: Readonly<Record<string, BudgetPolicy>>
+  /** What something cost is not known: of a limit in dollars nothing is left. */
+  unpriced?: boolean
 }
 
-export const accountOf = ({ budget, budgetUsage, budgetReservations, budgetAllocations }: Run): Account => ({
+export const accountOf = ({ budget, budgetUsage, budgetReservations, budgetAllocations, unpriced }: Run): Account => ({
   ...(budget && { budget }),
+  ...(unpriced && { unpriced }),
   usage: budgetUsage,
   reservations: budgetReservations,
   allocations: budgetAllocations,
@@ -71,11 +74,13 @@ export const accountOfObjective = ({ budget, budgetAllocations }: Objective): Ac
 })
 
 /** Committed, reserved and given to children. */
-const taken = ({ usage, reservations, allocations }: Account, dimension: Dimension): number =>
-  Object.values(reservations).reduce(
-    (sum, { usage: reserved }) => sum + SPENT[dimension](reserved),
-    SPENT[dimension](usage),
-  ) + Object.values(allocations).reduce((sum, allocation) => sum + (allocation[dimension] ?? 0), 0)
+function taken({ budget, usage, reservations, allocations, unpriced }: Account, dimension: Dimension): number {
+  const committed = SPENT[dimension](usage)
+  const reserved = Object.values(reservations).reduce((sum, each) => sum + SPENT[dimension](each.usage), 0)
+  const given = Object.values(allocations).reduce((sum, allocation) => sum + (allocation[dimension] ?? 0), 0)
+  const known = committed + reserved + given
+  return unpriced && dimension === 'maxCostMicros' ? Math.max(known, budget?.maxCostMicros ?? 0) : known
+}
 
 /** What may still be used; Infinity where there is no bound. */
 export const remainingIn = (account: Account, dimension: Dimension): number =>

@@ -1,5 +1,6 @@
 import { toTimestamp } from '../base/clock.ts'
 import type { Queryable } from '../database/database.ts'
+import { returned } from '../database/rows.ts'
 import type { KernelContext } from './context.ts'
 import type { ActivityEvent, NewEvent } from './model/event.ts'
 import type { Party, Scope, Visibility } from './model/fields.ts'
@@ -7,8 +8,8 @@ import type { Objective } from './model/objective.ts'
 import type { Project } from './model/project.ts'
 import type { Run } from './model/run.ts'
 import { appendEvents } from './store/events.ts'
-import { releaseLease } from './store/run-leases.ts'
-import { executorOf } from './store/slots.ts'
+import { endLeases } from './store/run-leases.ts'
+import { executorOf, freeSlots } from './store/slots.ts'
 
 /** Who makes a change, as its events tell it. */
 export interface Attribution {
@@ -106,13 +107,30 @@ export class Change {
     this.#ended.push(run)
   }
 
-  /** What follows, what is given back, then the events: the last that the transaction writes. */
-  async finish(): Promise<ActivityEvent[]> {
+  async #follow(): Promise<void> {
     for (let run = this.#ended.shift(); run; run = this.#ended.shift()) {
       for (const follow of this.context.endings) await follow(this, run)
     }
-    for (const { id } of this.#givenBack) await releaseLease(this.tx, this.scope, id)
-    return appendEvents(this.tx, this.#events)
+  }
+
+  /**
+   * What follows from changes of one transaction, then what others wait for: slots that are free again, and the events, the last
+   * that is written. Gives the events of each; on PostgreSQL before they are written, so that the commit goes right behind them.
+   */
+  static async finish(changes: readonly Change[]): Promise<{ events: Promise<ActivityEvent[][]> }> {
+    await settled(changes.map((change) => change.#follow()))
+    const all = changes.flatMap((change) => change.#events)
+    const { tx, scope } = returned(changes[0])
+    const freed = await endLeases(
+      tx,
+      scope,
+      changes.flatMap((change) => change.#givenBack),
+    )
+    const written = Promise.all([freeSlots(tx, scope, freed), appendEvents(tx, all)])
+    const events = written.then(([, told]) => changes.map((change) => told.splice(0, change.#events.length)))
+    if (tx.dialect === 'sqlite' || all.some(({ conversationRefs }) => conversationRefs?.length)) await events
+    else events.catch(() => undefined) // the transaction fails with it
+    return { events }
   }
 }
 
@@ -122,6 +140,8 @@ export interface Changed<T> {
   events: ActivityEvent[]
 }
 
+type Make<T> = (change: Change) => Promise<T>
+
 /**
  * Makes one change in one transaction, with its events. `fn` awaits nothing but the database.
  * What it throws undoes all of it.
@@ -130,13 +150,40 @@ export async function makeChange<T>(
   context: KernelContext,
   scope: Scope,
   by: Attribution,
-  fn: (change: Change) => Promise<T>,
+  fn: Make<T>,
 ): Promise<Changed<T>> {
-  const { isHint, ...changed } = await context.store.database.transaction(async (tx) => {
-    const change = new Change(context, scope, by, tx)
-    const result = await fn(change)
-    return { result, events: await change.finish(), isHint: change.isHint }
+  const [changed] = await makeChanges(context, scope, by, [fn])
+  return returned(changed)
+}
+
+/** Makes changes in one transaction, as `makeChange`; they are under way at once. What one throws undoes them all. */
+export async function makeChanges<T>(
+  context: KernelContext,
+  scope: Scope,
+  by: Attribution,
+  fns: readonly Make<T>[],
+): Promise<Changed<T>[]> {
+  const made = await context.store.database.transaction(async (tx) => {
+    const begun = fns.map((fn) => ({ fn, change: new Change(context, scope, by, tx) }))
+    const changes = begun.map(({ change }) => change)
+    const results = await settled(begun.map(({ fn, change }) => fn(change)))
+    return { changes, results, ...(await Change.finish(changes)) }
   })
-  if (isHint) context.hint(scope)
-  return changed
+  if (made.changes.some(({ isHint }) => isHint)) context.hint(scope)
+  const told = await made.events
+  return made.results.map((result, i) => ({ result, events: told[i] ?? [] }))
+}
+
+/** All of them once the last has ended, so that none goes on behind the end of the transaction. @throws what the first of them threw */
+async function settled<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  let failure: { error: unknown } | undefined
+  const noted = promises.map((promise) =>
+    promise.catch((error: unknown) => {
+      failure ??= { error }
+      throw error
+    }),
+  )
+  await Promise.allSettled(noted)
+  if (failure) throw failure.error
+  return Promise.all(noted)
 }

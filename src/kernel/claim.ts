@@ -1,4 +1,5 @@
 import { toTimestamp } from '../base/clock.ts'
+import { returned } from '../database/rows.ts'
 import { hasAttempt } from './budgets.ts'
 import { aboutRun, BY_KERNEL, makeChange, type Change } from './change.ts'
 import type { KernelContext } from './context.ts'
@@ -6,7 +7,7 @@ import type { Scope } from './model/fields.ts'
 import type { Run } from './model/run.ts'
 import { moveRun, pauseRun } from './run-states.ts'
 import { findClaimable, markDue, type Candidate, type Claimant } from './store/run-claims.ts'
-import { grantLease, lapseLeases, releaseLease } from './store/run-leases.ts'
+import { grantLeases, lapseLeases, releaseLeases } from './store/run-leases.ts'
 import { saveRun } from './store/runs.ts'
 import { takeSlots } from './store/slots.ts'
 
@@ -23,30 +24,31 @@ export interface Claimed extends Candidate {
   fencingToken: number
 }
 
-/** Runs at their attempt limit that one claim pauses before it gives up. */
-const PAUSES_AT_ONCE = 20
+/** How often runs at their attempt limit are paused before one claim gives up. */
+const PAUSES = 20
 const ATTEMPTS = 5
 
-/** Another worker took the last slot while this one read: all is undone and looked at again. */
+/** Slots that were free went to another worker meanwhile, or do not hold all of these runs: all is undone and looked at again. */
 class SlotsTaken extends Error {}
 
 /**
- * Gives the run that is next to a worker, or undefined when there is none. At its attempt limit a run is paused instead.
+ * Gives the runs that are next to a worker, so many at most. At its attempt limit a run is paused instead.
  * T2: status, attempt, lease, token, slots and event in one transaction. Contract: kernel-1.md 14.1, 14.4
  */
-export async function claimRun(context: KernelContext, request: ClaimRequest): Promise<Claimed | undefined> {
+export async function claimRuns(context: KernelContext, request: ClaimRequest, count: number): Promise<Claimed[]> {
   for (let attempt = 1; ; attempt++) {
+    const wanted = attempt === 1 ? count : 1
     try {
-      const { result } = await makeChange(context, request.scope, BY_KERNEL, (change) => claim(change, request))
+      const { result } = await makeChange(context, request.scope, BY_KERNEL, (change) => claim(change, request, wanted))
       return result
     } catch (error) {
       if (!(error instanceof SlotsTaken)) throw error
-      if (attempt === ATTEMPTS) return undefined
+      if (attempt === ATTEMPTS) return []
     }
   }
 }
 
-async function claim(change: Change, request: ClaimRequest): Promise<Claimed | undefined> {
+async function claim(change: Change, request: ClaimRequest, count: number): Promise<Claimed[]> {
   const { tx, scope, now } = change
   change.wakesNobody()
   const { sweep = true } = request
@@ -54,39 +56,48 @@ async function claim(change: Change, request: ClaimRequest): Promise<Claimed | u
     await markDue(tx, scope, now)
     await lapseLeases(tx, scope, now)
   }
-  for (let pauses = 0; pauses < PAUSES_AT_ONCE; pauses++) {
-    const candidate = await findClaimable(tx, scope, { ...request, left: sweep })
-    if (!candidate) return undefined
-    const { run } = candidate
-    if (hasAttempt(run)) return take(change, request, candidate)
-    await releaseLease(tx, scope, run.id)
-    await saveRun(tx, { ...pauseRun(run, 'budget'), budgetState: 'exhausted' }, now)
-    const payload = { from: run.status, to: 'paused', reason: 'budget' }
-    change.report({ ...aboutRun(run), eventType: 'run.paused', summary: 'Paused: no attempt is left', payload })
+  for (let pauses = 0; pauses < PAUSES; pauses++) {
+    const candidates = await findClaimable(tx, scope, { ...request, left: sweep }, count)
+    const spent = candidates.filter(({ run }) => !hasAttempt(run))
+    for (const { run } of spent) await pauseSpent(change, run)
+    const ready = candidates.filter(({ run }) => hasAttempt(run))
+    if (ready.length > 0) return take(change, request, ready)
+    if (spent.length === 0) return []
   }
-  return undefined
+  return []
+}
+
+async function pauseSpent(change: Change, run: Run): Promise<void> {
+  const { tx, scope, now } = change
+  await releaseLeases(tx, scope, [run])
+  await saveRun(tx, { ...pauseRun(run, 'budget'), budgetState: 'exhausted' }, now)
+  const payload = { from: run.status, to: 'paused', reason: 'budget' }
+  change.report({ ...aboutRun(run), eventType: 'run.paused', summary: 'Paused: no attempt is left', payload })
 }
 
 /** The slots, for which others wait, are taken after all else. */
-async function take(change: Change, request: ClaimRequest, { run, recovered }: Candidate): Promise<Claimed> {
+async function take(change: Change, request: ClaimRequest, candidates: readonly Candidate[]): Promise<Claimed[]> {
   const { tx, scope, now } = change
-  const { worker, leaseMs } = request
-  const { owner, expiresAt, fencingToken } = await grantLease(tx, scope, run.id, { owner: worker, now, leaseMs })
-  const started = await saveRun(tx, startAttempt(run, now), now)
-  if (!(await takeSlots(tx, run, request.limits))) throw new SlotsTaken()
-  change.report({
-    ...aboutRun(started),
-    eventType: 'run.claimed',
-    summary: `Claimed by ${worker}`,
-    payload: { worker, fencingToken, attempt: started.attempt, recovered },
+  const { worker: owner, leaseMs, limits } = request
+  const runs = candidates.map(({ run }) => run)
+  const [tokens, started, areTaken] = await Promise.all([
+    grantLeases(tx, scope, runs, { owner, now, leaseMs }),
+    Promise.all(runs.map((run) => saveRun(tx, startAttempt(run, now), now))),
+    takeSlots(tx, scope, runs, limits),
+  ])
+  if (!areTaken) throw new SlotsTaken()
+  const lease = { leaseOwner: owner, leaseExpiresAt: toTimestamp(now + leaseMs), lastClaimedAt: toTimestamp(now) }
+  return started.map((run, i) => {
+    const fencingToken = returned(tokens.get(run.id))
+    const recovered = candidates[i]?.recovered === true
+    change.report({
+      ...aboutRun(run),
+      eventType: 'run.claimed',
+      summary: `Claimed by ${owner}`,
+      payload: { worker: owner, fencingToken, attempt: run.attempt, recovered },
+    })
+    return { fencingToken, recovered, run: { ...run, ...lease, fencingToken } }
   })
-  const lease = {
-    leaseOwner: owner,
-    fencingToken,
-    leaseExpiresAt: toTimestamp(expiresAt),
-    lastClaimedAt: toTimestamp(now),
-  }
-  return { fencingToken, recovered, run: { ...started, ...lease } }
 }
 
 const startAttempt = (run: Run, now: number): Run => ({

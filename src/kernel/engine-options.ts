@@ -85,7 +85,7 @@ export type CheckedOptions = z.output<typeof options>
 
 /** @throws TypeError naming an option that does not fit */
 export function checkOptions(given: KernelEngineOptions): CheckedOptions {
-  const checked = options.safeParse(given)
+  const checked = options.safeParse(given, { jitless: true }) // compiling is not worth it for once
   if (checked.success) return checked.data
   const [issue] = checked.error.issues
   const path = issue?.path.join('.') ?? ''

@@ -1,6 +1,7 @@
 import { toTimestamp } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
 import { version } from '../base/version.ts'
+import { isDiskFull } from '../database/full-disk.ts'
 import { endBefore } from '../http/deadline.ts'
 import { probeStore, readPools } from './store/health.ts'
 import type { KernelStore } from './store/store.ts'
@@ -29,6 +30,9 @@ const CHECK_MS = 2000
 const CACHED_MS = 1000
 /** A pool that was not seen for so long is gone. */
 const SILENT_MS = 30_000
+/** Of what a write found out, for as long. */
+const FULL_MS = 10_000
+export const DISK_FULL = 'the disk of the store is full: make room, and try again'
 const NONE: HealthCheck = { status: 'not_configured' }
 
 export class Health {
@@ -36,6 +40,7 @@ export class Health {
   readonly #checks: HealthChecks
   readonly #startedAt: string
   #last: { at: number; report: Promise<HealthReport> } | undefined
+  #fullAt = -Infinity
 
   constructor(store: KernelStore, checks: HealthChecks) {
     this.#store = store
@@ -51,13 +56,16 @@ export class Health {
     return this.#last.report
   }
 
+  /** A write found no room: what a probe writes may still find some. */
+  sawFullDisk(): void {
+    this.#fullAt = this.#store.now()
+    this.#last = undefined
+  }
+
   async #look(): Promise<HealthReport> {
     const { model, artifacts, registry } = this.#checks
     const [store, workers, ...parts] = await Promise.all([
-      timed(async () => {
-        await probeStore(this.#store.database)
-        return { status: 'ok' }
-      }),
+      timed(() => this.#probe()),
       timed(() => this.#workers()),
       model ? timed(model) : NONE,
       artifacts ? timed(artifacts) : NONE,
@@ -66,8 +74,18 @@ export class Health {
     const checks = { store, workers, model: parts[0], artifacts: parts[1], registry: parts[2] }
     const isBad = Object.values(checks).some(({ status }) => status === 'degraded' || status === 'down')
     const about = { version, startedAt: this.#startedAt, checks }
-    if (store.status === 'down') return { status: 'down', error: 'the store does not answer', ...about }
+    if (store.status === 'down')
+      return { status: 'down', error: store.detail === DISK_FULL ? DISK_FULL : 'the store does not answer', ...about }
     return { status: isBad ? 'degraded' : 'ok', ...about }
+  }
+
+  /** @throws when the store does not read or write */
+  async #probe(): Promise<HealthCheck> {
+    await probeStore(this.#store.database).catch((error: unknown) => {
+      throw isDiskFull(error) ? new Error(DISK_FULL) : error
+    })
+    if (this.#store.now() - this.#fullAt < FULL_MS) throw new Error(DISK_FULL)
+    return { status: 'ok' }
   }
 
   async #workers(): Promise<HealthCheck> {

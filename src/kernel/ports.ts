@@ -109,16 +109,25 @@ export interface ModelReply {
   outcome?: unknown
   /** Why there is no outcome to check: the model is told, and asked again. */
   malformed?: string
-  /** As the provider counted; estimated where it is absent. */
+  /** As the provider counted; estimated where it is absent. Without `costMicros`, what the call cost is not known. */
   usage?: { inputTokens: number; outputTokens: number; costMicros?: number; estimated?: boolean }
   modelProvider?: string
   model?: string
+}
+
+/** Of one call; `cachedTokens` is the part of the input that the provider had before. */
+export interface Tokens {
+  inputTokens: number
+  outputTokens: number
+  cachedTokens?: number
 }
 
 /** Asks a model what to do next. It proposes, and does nothing. Contract: kernel-1.md 14.3. */
 export interface ModelHost {
   /** @throws ModelFailure; anything else it throws is taken for a model that is down */
   propose(envelope: Envelope, call: ModelCall): Promise<ModelReply>
+  /** Millionths of a dollar that so many tokens cost; undefined where that is not known before a call. */
+  costOf?(tokens: Tokens): number | undefined
 }
 
 /** A model that gives no answer: it is down and asked again later, or it refuses this request for good. */

@@ -7,6 +7,7 @@ export function watchModel(model: ModelHost): { model: ModelHost; check: () => P
   let last: HealthCheck = { status: 'ok', detail: 'not asked yet' }
   return {
     model: {
+      ...(model.costOf && { costOf: (tokens) => model.costOf?.(tokens) }),
       async propose(envelope, call) {
         try {
           const reply = await model.propose(envelope, call)

@@ -11,6 +11,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { newSqliteStore } from '../../src/kernel/store/store.ts'
 import { runCli } from '../cli/run-cli.ts'
 import { startMemoryApi } from '../support/memory-api.ts'
@@ -109,6 +111,46 @@ test('the file of the kernel is in it, where there is one', async () => {
   expect(readdirSync(at('other'))).not.toContain('kernel.db')
   const nowhere = await backup('restore', at('copy'), { ...elsewhere, MEM_DATA_DIR: at('nowhere') })
   expect(nowhere.stderr).toContain('no place for kernel')
+})
+
+test('kernel#88 a server of the kernel alone is backed up under writes, comes back, and its doctor finds nothing', async () => {
+  const env = (data: string): Record<string, string> => ({
+    HOME: directory,
+    MEM_ADDR: '127.0.0.1:0',
+    MEM_DATA_DIR: at(data),
+  })
+  const serve = async (data: string) => {
+    const config = loadConfig({ env: env(data) })
+    const telemetry = { ...config.telemetry, log_level: 'error' as const }
+    const app = await createApp({ ...config, telemetry }, { services: ['kernel'] })
+    const url = `${await app.listen()}/api/v1/objectives?scopeKind=local&scopeId=default`
+    const create = async (title: string): Promise<number> => {
+      const body = JSON.stringify({ title, goal: title, owner: { type: 'agent', id: 'ana' } })
+      return (await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).status
+    }
+    return {
+      create,
+      list: async (): Promise<{ title: string }[]> => JSON.parse(await (await fetch(`${url}&limit=100`)).text()),
+      close: () => app.close(),
+    }
+  }
+  const first = await serve('data')
+  expect(await first.create('before')).toBe(201)
+  const writing = Promise.all(Array.from({ length: 20 }, (_, i) => first.create(`while ${i}`)))
+  const made = await backup('create', at('copy'))
+  expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('a backup of the kernel alone') })
+  expect(new Set(await writing)).toEqual(new Set([201]))
+  expect(await runCli(['doctor'], { env: env('data') })).toMatchObject({ code: 0 })
+  await first.close()
+  expect(readdirSync(at('copy')).toSorted()).toEqual(['kernel.db', 'manifest.json'])
+
+  expect(await backup('restore', at('copy'), env('restored'))).toMatchObject({ code: 0, stderr: '' })
+  expect(readdirSync(at('restored'))).toEqual(['kernel.db'])
+  const second = await serve('restored')
+  const titles = (await second.list()).map(({ title }) => title)
+  expect(titles).toContain('before')
+  expect(await second.create('after')).toBe(201)
+  await second.close()
 })
 
 test('a backup fits only where its files have a place', async () => {

@@ -9,7 +9,7 @@ import { createHttpTransport } from '../../src/kernel/actions/http-transport.ts'
 import { KernelError } from '../../src/kernel/errors.ts'
 import { markDispatched } from '../../src/kernel/store/call-leases.ts'
 import { deskSkill, openStage, SECRET, servedParts, useDesk, type Stage } from './actions-support.ts'
-import { describeKernels } from './api.ts'
+import { describeKernels, type Reply } from './api.ts'
 import { faultyStore } from './faulty-store.ts'
 
 const desk = useDesk()
@@ -127,6 +127,58 @@ describeKernels(
         retried.idempotencyKey,
         retried.idempotencyKey,
       ])
+    })
+
+    test('kernel#66 what a call of a canceled run did can still be told, once, and frees the external operation', async () => {
+      const stage = await openStage(open())
+      const cancel = async (runId: string): Promise<void> => {
+        const { revision } = await stage.run(runId)
+        const command = { kind: 'cancel', expectedRevision: revision }
+        expect((await stage.api.post(`/agent-runs/${runId}/commands`, command)).status).toBe(200)
+      }
+      const answer = async (runId: string, resolution: object): Promise<Reply> => {
+        const { revision: expectedRevision, humanInterventions } = await stage.run(runId)
+        const command = {
+          kind: 'intervene',
+          expectedRevision,
+          humanInterventionId: humanInterventions[0]?.id,
+          resolution,
+        }
+        return stage.api.post(`/agent-runs/${runId}/commands`, command)
+      }
+      for (const [isCanceledFirst, outcome] of [
+        [false, 'failed'],
+        [true, 'succeeded'],
+      ] as const) {
+        const run = await stage.begin({ budget: { maxActions: 5 } })
+        await stage.propose(run.id, { action: 'send' })
+        let answerNow = (): void => {}
+        const until = new Promise<void>((done) => (answerNow = done))
+        const before = desk.service().effects.length
+        desk.service().react({ until, status: 500 })
+        const working = stage.work()
+        await desk.service().received(before + 1)
+        if (isCanceledFirst) await cancel(run.id)
+        answerNow()
+        await working
+        if (!isCanceledFirst) await cancel(run.id)
+        expect((await stage.call(run.id)).status).toBe('ambiguous')
+        const { budgetUsage, humanInterventions } = await stage.run(run.id)
+        expect(humanInterventions).toMatchObject([{ status: isCanceledFirst ? 'pending' : 'canceled' }])
+        expect(budgetUsage.actions).toBe(1)
+
+        expect(await answer(run.id, { outcome: 'retry' })).toMatchObject({ status: 409 })
+        expect(await answer(run.id, { outcome, note: 'seen' })).toMatchObject({
+          status: 200,
+          body: { run: { status: 'canceled', pendingInterventions: [], budgetUsage, budgetReservations: {} } },
+        })
+        expect((await stage.call(run.id)).status).toBe(outcome)
+        expect((await stage.run(run.id)).humanInterventions).toMatchObject([{ status: 'resolved' }])
+        expect(await answer(run.id, { outcome })).toMatchObject({ status: 409 })
+        open().advance(60_000)
+        await stage.work()
+        expect(await countOf(stage, run.id)).toBe(1)
+      }
     })
 
     test('kernel#66 kernel2#9 a break after sending and a 500 leave a write ambiguous', async () => {

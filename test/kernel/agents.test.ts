@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { canonicalJson } from '../../src/base/canonical-json.ts'
 import { sha256 } from '../../src/base/hash.ts'
 import { insertCompilation } from '../../src/kernel/store/deployments.ts'
-import { describeKernels } from './api.ts'
+import { describeKernels, type Reply } from './api.ts'
 import { BY_AGENT, BY_USER, deploymentOf, install, installVersions, manifestOf, refusal } from './registry-support.ts'
 
 describeKernels('agents', (open) => {
@@ -94,6 +94,27 @@ describeKernels('agents', (open) => {
     )
     expect(kinds).toEqual(['configuration-updated', 'activated', 'configuration-updated', 'activated'])
     expect((await install(api, { deployment: { rolloutStatus: 'pending' } })).status).toBe(409)
+  })
+
+  test('the endpoints of an installation stand in its deployment until another names others', async () => {
+    const api = open().api()
+    const endpointIds = ['mail-gateway', 'desk']
+    const { body } = await install(api, { endpointIds })
+    expect(body.deployment).toMatchObject({ endpointIds, revision: 1 })
+    expect((await install(api, { endpointIds })).body).toMatchObject({ replayed: true, deployment: { revision: 1 } })
+    expect((await api.get('/agent-deployments/ana')).body.deployment).toMatchObject({ endpointIds })
+
+    const put = (deployment: object): Promise<Reply> =>
+      api.put('/agent-deployments/ana', { ...BY_USER, deployment, expectedRevision: 1, reason: 'named' })
+    const frozen = await put({ ...body.deployment, endpointIds: ['other'] })
+    expect(refusal(frozen)).toEqual([400, 'deployment.endpointIds cannot be changed by replacing the deployment'])
+    const { endpointIds: _, ...without } = body.deployment
+    const named = await put({ ...without, displayName: 'Ana' })
+    expect([named.status, named.body.deployment]).toMatchObject([200, { endpointIds, displayName: 'Ana', revision: 2 }])
+
+    expect((await install(api, { endpointIds: ['desk'] })).body.deployment).toMatchObject({ endpointIds: ['desk'] })
+    expect((await install(api)).body.deployment).not.toHaveProperty('endpointIds')
+    expect(refusal(await install(api, { endpointIds: [''] }))[0]).toBe(400)
   })
 
   test('kernel#22 an installation needs a key; one that was refused leaves nothing, and its key is free', async () => {

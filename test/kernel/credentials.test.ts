@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createSkillCatalog, readSkillFiles } from '../../src/kernel/actions/catalog.ts'
-import { createCredentialResolver, readCredentialFile } from '../../src/kernel/actions/credentials.ts'
+import {
+  checkCredentialFile,
+  createCredentialResolver,
+  readCredentialFile,
+} from '../../src/kernel/actions/credentials.ts'
 import { conceal, concealJson } from '../../src/kernel/actions/conceal.ts'
 import { deskSkill } from './actions-support.ts'
 
@@ -55,6 +59,8 @@ test('kernel#91 kernel2#87 a credential file is a regular file of its owner alon
   await expect(readCredentialFile(write('open', 'value', 0o644))).rejects.toThrow('run chmod 600')
   await expect(readCredentialFile(write('group', 'value', 0o640))).rejects.toThrow('run chmod 600')
   await expect(readCredentialFile(write('empty', '\n', 0o600))).rejects.toThrow('is empty')
+  await expect(checkCredentialFile(write('nothing', '', 0o600))).rejects.toThrow('is empty')
+  await checkCredentialFile(good)
   await expect(readCredentialFile(directory)).rejects.toThrow('must be a regular file')
   await expect(readCredentialFile(join(directory, 'none'))).rejects.toThrow('ENOENT')
 })

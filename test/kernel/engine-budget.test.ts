@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createModelHost, type ModelHostOptions } from '../../src/kernel/engine/model-host.ts'
 import { bench, useModel } from './engine-support.ts'
 import { describeStores } from './support.ts'
 
@@ -86,5 +87,103 @@ describeStores('budgets of runs', (open) => {
     })
     expect(model().asked(goal)).toEqual([])
     expect(await it.turns(id)).toEqual([])
+  })
+
+  /** Of 100 tokens in and 10 out, as the scripted model counts. */
+  const priced: ModelHostOptions['price'] = (name, { inputTokens, outputTokens }) =>
+    name === 'priced' ? inputTokens * 3 + outputTokens * 15 : undefined
+
+  const benchWith = (price?: ModelHostOptions['price'], name = 'priced') => {
+    const { baseUrl } = model()
+    return bench(open(), model(), { model: createModelHost({ baseUrl, model: name, ...(price && { price }) }) })
+  }
+
+  test('a budget in dollars counts the tokens of each turn at their price, and pauses when it is used up', async () => {
+    const it = benchWith(priced)
+    const goal = it.goal('Priced')
+    model().script(goal, [GO_ON])
+    const { id } = await it.create({ goal, budget: { maxCostMicros: 20_000 } })
+    const reserved: unknown[] = []
+    it.parts.onStep = (step) => void (step === 'begun' && reserved.push(it.read(id)))
+    await it.work()
+    const run = await it.read(id)
+    const turns = await it.turns(id)
+    expect(turns.map(({ usage }) => usage.costMicros)).toEqual(turns.map(() => 450))
+    expect(run).toMatchObject({
+      status: 'paused',
+      pauseReason: 'budget',
+      budgetUsage: { costMicros: 450 * turns.length },
+      budgetAdmission: { dimension: 'maxCostMicros', remaining: 20_000 - 450 * turns.length },
+    })
+    // What a turn may cost at most is set aside, as long as so much is left.
+    const [first] = await Promise.all(reserved)
+    expect(first).toMatchObject({ budgetReservations: { [turns[0]?.id ?? '']: { usage: { costMicros: 20_000 } } } })
+  })
+
+  test('what the gateway tells of a call wins over the price, and a price of nothing is one', async () => {
+    const it = benchWith(priced)
+    const goal = it.goal('Told')
+    const costs = ['0.00003', '0.0000001', '0', 'much']
+    model().script(goal, (_, request) => {
+      const headers = { 'x-mem-cost': costs[request] ?? '' }
+      return request < 3 ? { outcome: {}, headers } : { outcome: { status: 'completed' }, headers }
+    })
+    const { id } = await it.create({ goal, budget: { maxCostMicros: 1_000_000 } })
+    await it.work()
+    expect((await it.turns(id)).map(({ usage }) => usage.costMicros)).toEqual([30, 1, 0, 450])
+    expect(await it.read(id)).toMatchObject({ status: 'completed', budgetUsage: { costMicros: 481 } })
+  })
+
+  test('a run with a budget in dollars asks a model without a price once, then waits for a person', async () => {
+    const it = benchWith(priced, 'unheard-of')
+    const goal = it.goal('Unpriced')
+    model().script(goal, [GO_ON])
+    const { id } = await it.create({ goal, budget: { maxCostMicros: 1000, maxTurns: 9 } })
+    await it.work()
+    const closed = {
+      status: 'paused',
+      pauseReason: 'budget',
+      budgetState: 'exhausted',
+      budgetUsage: { turns: 1 },
+      budgetAdmission: { dimension: 'maxCostMicros', required: 1, remaining: 0 },
+    }
+    const paused = await it.read(id)
+    expect(paused).toMatchObject(closed)
+    expect(paused.budgetUsage).not.toHaveProperty('costMicros')
+    const [turn] = await it.turns(id)
+    expect(turn?.usage).not.toHaveProperty('costMicros')
+    const told = (await it.events(id)).filter(({ eventType }) => /exhausted|run.paused/.test(eventType))
+    expect(told.map(({ summary }) => summary)).toEqual(Array(2).fill(expect.stringContaining('is not known')))
+
+    await it.command(id, { kind: 'resume' })
+    expect(await it.read(id)).toMatchObject({ status: 'queued', budgetState: 'active' })
+    await it.work()
+    expect(await it.read(id)).toMatchObject({ ...closed, budgetUsage: { turns: 2 } })
+    expect(model().asked(goal)).toHaveLength(2)
+  })
+
+  test('a run whose cost is not known hands on nothing of its budget in dollars', async () => {
+    const it = benchWith()
+    const goal = it.goal('Fork unpriced')
+    const fork = {
+      join: 'all',
+      failure: 'wait',
+      children: [{ key: 'a', goal: 'Nobody', budget: { maxCostMicros: 1 } }],
+    }
+    model().script(goal, [{ outcome: { fork } }])
+    const { id } = await it.create({ goal, budget: { maxCostMicros: 1000 } })
+    await it.work()
+    const { pendingResults, budgetAllocations } = await it.read(id)
+    expect(pendingResults).toMatchObject([{ status: 'refused', error: expect.stringContaining('maxCostMicros') }])
+    expect(budgetAllocations).toEqual({})
+  })
+
+  test('without a budget in dollars a model needs no price', async () => {
+    const it = benchWith()
+    const goal = it.goal('No dollars')
+    model().script(goal, (_, request) => (request < 2 ? GO_ON : DONE))
+    const { id } = await it.create({ goal, budget: { maxTurns: 3 } })
+    await it.work()
+    expect(await it.read(id)).toMatchObject({ status: 'completed', budgetUsage: { turns: 3 } })
   })
 })

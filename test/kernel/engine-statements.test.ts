@@ -24,7 +24,7 @@ function counting(store: KernelStore): { store: KernelStore; count(): number } {
 
 describeStores('what a turn costs', (open) => {
   test.each([0, 300])(
-    'kernel#46 a turn takes 14 statements, 12 on PostgreSQL, beside %i dormant runs',
+    'kernel#46 a turn takes 17 statements, 12 on PostgreSQL, beside %i dormant runs',
     async (dormant) => {
       const counted = counting(open().store)
       const it = bench({ ...open(), store: counted.store }, model())
@@ -37,7 +37,7 @@ describeStores('what a turn costs', (open) => {
       const held = await it.claim({ sweep: false })
       if (!held) throw new Error('nothing was claimed')
       await it.turn(held)
-      expect(counted.count() - before).toBe(open().place.driver === 'postgres' ? 12 : 14)
+      expect(counted.count() - before).toBe(open().place.driver === 'postgres' ? 12 : 17)
       expect(await it.read(id)).toMatchObject({ status: 'queued', lastAppliedTurn: 1 })
     },
   )

@@ -2,12 +2,13 @@ import { pino } from 'pino'
 import { afterAll, beforeAll } from 'vitest'
 import type { Database } from '../../src/database/database.ts'
 import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
-import { claimRun, type ClaimRequest } from '../../src/kernel/claim.ts'
+import type { ClaimRequest } from '../../src/kernel/claim.ts'
 import type { KernelContext } from '../../src/kernel/context.ts'
 import { createSurroundings } from '../../src/kernel/engine/envelope.ts'
 import { Held } from '../../src/kernel/engine/held.ts'
 import { createModelHost } from '../../src/kernel/engine/model-host.ts'
 import type { TurnParts } from '../../src/kernel/engine/parts.ts'
+import { SharedChanges } from '../../src/kernel/engine/shared-changes.ts'
 import { takeTurn } from '../../src/kernel/engine/turn.ts'
 import type { Scope } from '../../src/kernel/model/fields.ts'
 import type { ActivityEvent } from '../../src/kernel/model/event.ts'
@@ -22,7 +23,7 @@ import { readRecord } from '../../src/kernel/store/records.ts'
 import { runs } from '../../src/kernel/store/runs.ts'
 import { listTurns } from '../../src/kernel/store/turns.ts'
 import { startScriptedModel, type ScriptedModel } from '../support/scripted-model.ts'
-import type { OpenStore } from './support.ts'
+import { claimRun, type OpenStore } from './support.ts'
 
 export const LEASE_MS = 30_000
 const UNLIMITED = { agent: 0, owner: 0, objective: 0, concurrency_key: 0 }
@@ -71,6 +72,7 @@ export function bench(open: OpenStore, model: ScriptedModel, parts: Partial<Turn
   const { database } = open.store
   const turnParts: TurnParts = {
     context,
+    changes: new SharedChanges(parts.context ?? context, scope),
     model: createModelHost({
       baseUrl: model.baseUrl,
       model: 'scripted',

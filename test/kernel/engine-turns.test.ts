@@ -7,11 +7,12 @@ import { Heartbeat } from '../../src/kernel/engine/heartbeat.ts'
 import { pauseRun, resumeRun } from '../../src/kernel/run-states.ts'
 import { cancelRun } from '../../src/kernel/runs/cancel.ts'
 import { saveMoved } from '../../src/kernel/runs/save.ts'
-import { lockRecord } from '../../src/kernel/store/records.ts'
+import { objectives } from '../../src/kernel/store/objectives.ts'
+import { insertRecord, lockRecord, readRecord } from '../../src/kernel/store/records.ts'
 import { runs } from '../../src/kernel/store/runs.ts'
 import type { Run } from '../../src/kernel/model/run.ts'
 import { bench, gate, LEASE_MS, overlaid, useModel, type Bench } from './engine-support.ts'
-import { describeStores } from './support.ts'
+import { describeStores, objectiveOf } from './support.ts'
 
 const model = useModel()
 const NOTHING_AROUND = { instructions: {}, eligibleAgents: [], skills: [], actions: [] }
@@ -174,6 +175,48 @@ describeStores('turns', (open) => {
       expect(await it.eventTypes(id)).toContain('turn.canceled')
     },
   )
+
+  test('kernel#56 the turn of a run that is paused, and canceled right after, is charged by who asked the model', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Paused and canceled')
+    model().script(goal, [{ outcome: { status: 'completed' } }])
+    const budget = { maxTurns: 5, maxInputTokens: 10_000 }
+    const objective = objectiveOf(open(), { scope: it.scope, status: 'active', budget })
+    await insertRecord(open().store.database, objectives, objective)
+    const { id } = await it.create({ goal, budget, objectiveId: objective.id })
+    const asking = bench({ ...open(), scope: () => it.scope }, model(), {
+      model: {
+        propose: async (envelope, call) => {
+          const reply = await it.parts.model.propose(envelope, call)
+          await it.command(id, { kind: 'pause' })
+          open().advance(1000)
+          await it.command(id, { kind: 'cancel' })
+          expect(await it.turns(id)).toMatchObject([{ status: 'running' }])
+          return reply
+        },
+      },
+    })
+    await asking.work()
+    expect(await it.turns(id)).toMatchObject([{ status: 'canceled', discardReason: 'run_canceled' }])
+    const { status, budgetUsage, budgetReservations } = await it.read(id)
+    expect([status, budgetReservations]).toEqual(['canceled', {}])
+    expect(budgetUsage).toMatchObject({ turns: 1, inputTokens: 100, outputTokens: 10 })
+    const { budgetAllocations } = await readRecord(open().store.database, objectives, it.scope, objective.id)
+    expect(budgetAllocations).toEqual({ [id]: { maxTurns: 1, maxInputTokens: 100 } })
+  })
+
+  test('a turn of a run that was paused long ago and is canceled now is closed at once', async () => {
+    const it = bench(open(), model())
+    const { id } = await it.create({ goal: it.goal('Paused long ago') })
+    const held = await it.claim()
+    if (!held) throw new Error('nothing was claimed')
+    await beginTurn(it.parts, held, NOTHING_AROUND)
+    await it.command(id, { kind: 'pause' })
+    open().advance(60_000)
+    await it.command(id, { kind: 'cancel' })
+    expect(await it.turns(id)).toMatchObject([{ status: 'canceled', discardReason: 'run_canceled' }])
+    expect((await it.read(id)).budgetUsage).toMatchObject({ turns: 1 })
+  })
 
   test('kernel#56 a stale fencing token writes nothing; the next holder goes on with the same turn', async () => {
     const it = bench(open(), model())

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeKernels } from './api.ts'
+import { describeKernels, type Reply, type ScopedApi } from './api.ts'
 import { install } from './registry-support.ts'
 
 /** Bare arrays, which go on behind a cursor. */
@@ -36,6 +36,72 @@ describeKernels(
         expect([query, await statusOf(path, query)]).toEqual([query, 200])
       }
     })
+
+    const OWNER = { type: 'agent', id: 'ana' }
+    interface Listed {
+      id: string
+      revision: number
+    }
+    interface Walked {
+      path: string
+      create(api: ScopedApi, n: number): Promise<Reply>
+      change(api: ScopedApi, listed: Listed): Promise<Reply>
+    }
+    const OBJECTIVES: Walked = {
+      path: '/objectives',
+      create: (api, n) => api.post('/objectives', { title: `${n}`, goal: 'Count', owner: OWNER, priority: n % 2 }),
+      change: (api, { id, revision: expectedRevision }) =>
+        api.put(`/objectives/${id}`, { title: `Changed ${expectedRevision}`, goal: 'Count', expectedRevision }),
+    }
+    const PROJECTS: Walked = {
+      path: '/projects',
+      create: async (api, n) => {
+        const { id } = (await OBJECTIVES.create(api, n)).body
+        return api.post('/projects', { title: `${n}`, purpose: 'Count', owner: OWNER, objectiveRefs: [id] })
+      },
+      change: (api, { id, revision: expectedRevision }) =>
+        api.patch(`/projects/${id}`, { title: `Changed ${expectedRevision}`, expectedRevision }),
+    }
+
+    test.each([OBJECTIVES, PROJECTS])(
+      'kernel#12 $path are walked while they change: none is missed, what does not change comes once',
+      async ({ path, create, change }) => {
+        const api = open().api()
+        const made: Listed[] = []
+        for (let n = 0; n < 60; n++) {
+          made.push((await create(api, n)).body)
+          open().advance(n % 3)
+        }
+        const seen: Listed[] = []
+        const changed = new Set<string>()
+        let pages = 0
+        for (let next: string | null = ''; next !== null; pages++) {
+          const cursor: string = next === '' ? '' : `&cursor=${encodeURIComponent(next)}`
+          const { body, headers }: Reply = await api.get(`${path}?limit=7${cursor}`)
+          seen.push(...body)
+          next = headers.get('x-next-cursor')
+          open().advance(1)
+          // One that was shown, one that was not, one that comes again and again, and a new one.
+          const notYet = made.filter(({ id }) => !seen.some((other) => other.id === id)).at(pages * 2)
+          const victims = pages > 5 ? [] : [made[30], seen.at(-1), notYet]
+          for (const id of new Set(victims.flatMap((victim) => (victim ? [victim.id] : [])))) {
+            const { body: now } = await api.get(`${path}/${id}`)
+            expect((await change(api, now.objective ?? now)).status).toBe(200)
+            changed.add(id)
+            open().advance(1)
+          }
+          if (pages < 3) await create(api, 100 + pages)
+        }
+        expect(changed.size).toBeGreaterThan(5)
+        for (const { id } of made) {
+          const shown = seen.filter((listed) => listed.id === id)
+          expect([id, shown.length === 1 || (changed.has(id) && shown.length > 1)]).toEqual([id, true])
+          const { body: now } = await api.get(`${path}/${id}`)
+          expect(shown.at(-1)?.revision).toBe((now.objective ?? now).revision)
+        }
+        expect(pages).toBeLessThan(20)
+      },
+    )
 
     test('kernel#11 turns and activity: limit, position and cursor out of range are 400', async () => {
       const api = open().api()

@@ -22,15 +22,15 @@ import { listDue, listNotDue, readSlotBlocks } from '../../src/kernel/store/run-
 import { findLiveDescendants, listCascades } from '../../src/kernel/store/run-cascades.ts'
 import { findClaimable, markDue } from '../../src/kernel/store/run-claims.ts'
 import { findOverdueEscalations } from '../../src/kernel/store/run-escalations.ts'
-import { lapseLeases } from '../../src/kernel/store/run-leases.ts'
+import { endLeases, grantLeases, lapseLeases } from '../../src/kernel/store/run-leases.ts'
 import { findDueTimers, findNextWake, findWaiting } from '../../src/kernel/store/run-wakes.ts'
-import { listRuns, type RunFilter, type RunOrder } from '../../src/kernel/store/runs.ts'
-import { freeSlots, takeSlots } from '../../src/kernel/store/slots.ts'
-import { findTurn, listTurns } from '../../src/kernel/store/turns.ts'
+import { listRuns, saveRun, type RunFilter, type RunOrder } from '../../src/kernel/store/runs.ts'
+import { findFullQueue, freeSlots, setSlot, takeSlots } from '../../src/kernel/store/slots.ts'
+import { findTurn, insertTurn, listTurns, storeOutcome } from '../../src/kernel/store/turns.ts'
 import { listWorkers, purgeWorkers } from '../../src/kernel/store/workers.ts'
 import { hasPostgres } from '../support/postgres.ts'
 import { fillTables, idOf, plansOf, SCOPE } from './query-plans-support.ts'
-import { createStorePlace, eventOf, fixture, runOf } from './support.ts'
+import { createStorePlace, eventOf, fixture, runOf, turnOf } from './support.ts'
 
 /** Every list, claim, wake, timer, expiry and reconciler finds its rows by the index that it names. Contract: kernel-1.md 15 */
 
@@ -45,6 +45,8 @@ const LIMITS = { agent: 1, owner: 0, objective: 0, concurrency_key: 0 }
 const [RUN, OBJECTIVE, PROJECT] = [idOf('r', 700), idOf('o', 700), idOf('p', 700)]
 const AGENT = idOf('agent ', 70)
 const OWNER = { type: 'agent' as const, id: idOf('owner ', 7) }
+const run = runOf(fixture(), { scope: SCOPE, id: RUN })
+const turn = turnOf(fixture(), { scope: SCOPE, runId: RUN, id: idOf('t', 3500) })
 const event = eventOf(fixture(), { scope: SCOPE, runId: RUN })
 const asking = { kinds: ['agent_work' as const], limits: LIMITS, knownAgents: true, now: NOW }
 
@@ -78,7 +80,7 @@ const CASES: Case[] = [
   ...ofRuns('of an agent', { assignedAgentId: AGENT }, 'kernel_runs_by_agent'),
   ...ofRuns('of an owner', { owner: OWNER }, 'kernel_runs_by_owner'),
   ['due runs are marked', ['kernel_runs_not_due'], (db) => markDue(db, SCOPE, NOW)],
-  ['leases lapse', ['kernel_run_leases_to_end'], (db) => lapseLeases(db, SCOPE, NOW)],
+  ['leases lapse', ['kernel_run_leases_to_end'], (db) => lapseLeases(db, SCOPE, NOW), FEW],
   [
     'claim',
     [
@@ -88,15 +90,28 @@ const CASES: Case[] = [
       'kernel_run_slots_pkey',
       'kernel_slots_pkey',
     ],
-    (db) => findClaimable(db, SCOPE, { ...asking, left: true }),
+    (db) => findClaimable(db, SCOPE, { ...asking, left: true }, 2),
     FEW,
   ],
+  ['slots are taken', ['kernel_run_slots_pkey'], (db) => takeSlots(db, SCOPE, [run], LIMITS), FEW],
+  ['slots are freed', ['kernel_run_slots_pkey'], (db) => freeSlots(db, SCOPE, [run]), FEW],
   [
-    'slots are taken',
-    ['kernel_run_slots_pkey'],
-    (db) => takeSlots(db, runOf(fixture(), { scope: SCOPE, id: RUN }), LIMITS),
+    'the queue of an agent',
+    ['kernel_slots_pkey', 'kernel_runs_by_status|kernel_runs_by_agent|kernel_runs_by_owner'],
+    async (db) => {
+      await setSlot(db, SCOPE, { kind: 'agent', name: AGENT, capacity: null, maxQueued: 5, closed: false })
+      await findFullQueue(db, SCOPE, AGENT)
+    },
   ],
-  ['slots are freed', ['kernel_run_slots_pkey', 'kernel_slots_pkey'], (db) => freeSlots(db, 'test/full', RUN)],
+  ['leases are granted', [], (db) => grantLeases(db, SCOPE, [run], { owner: 'w', now: NOW, leaseMs: 1 })],
+  ['leases end', ['kernel_run_leases_pkey'], (db) => endLeases(db, SCOPE, [run])],
+  ['runs are saved', ['kernel_runs_pkey'], (db) => saveRun(db, run, NOW)],
+  ['turns are begun', ['kernel_run_leases_pkey'], (db) => insertTurn(db, turn, 1)],
+  [
+    'outcomes are stored',
+    ['kernel_turns_pkey|kernel_turns_key', 'kernel_run_leases_pkey'],
+    (db) => storeOutcome(db, { turn }, { fencingToken: 1, now: NOW }),
+  ],
   [
     'runs that wait',
     ['kernel_runs_by_wake'],
@@ -213,16 +228,43 @@ const CASES: Case[] = [
   ...ofEvents('of a team', { teamId: idOf('team ', 7) }, 'kernel_events_by_team'),
   ...ofEvents('of a project', { projectId: PROJECT }, 'kernel_events_by_project'),
   ...ofEvents('of a conversation', { conversationId: idOf('conversation ', 7) }, 'kernel_event_conversations_pkey'),
-  ['objectives', ['kernel_objectives_in_order'], (db) => listObjectives(db, SCOPE, {}, PAGE)],
-  ['objectives of an owner', ['kernel_objectives_by_owner'], (db) => listObjectives(db, SCOPE, { owner: OWNER }, PAGE)],
+  ['objectives', ['kernel_objectives_in_order'], (db) => listObjectives(db, SCOPE, {}, { ...PAGE, now: NOW })],
+  [
+    'objectives of an owner',
+    ['kernel_objectives_by_owner'],
+    (db) => listObjectives(db, SCOPE, { owner: OWNER }, { ...PAGE, now: NOW }),
+  ],
   [
     'objectives in a state',
     ['kernel_objectives_by_status'],
-    (db) => listObjectives(db, SCOPE, { status: ['draft'] }, PAGE),
+    (db) => listObjectives(db, SCOPE, { status: ['draft'] }, { ...PAGE, now: NOW }),
   ],
-  ['projects', ['kernel_projects_in_order'], (db) => listProjects(db, SCOPE, {}, PAGE)],
-  ['projects of an owner', ['kernel_projects_by_owner'], (db) => listProjects(db, SCOPE, { owner: OWNER }, PAGE)],
-  ['projects in a state', ['kernel_projects_by_status'], (db) => listProjects(db, SCOPE, { status: ['draft'] }, PAGE)],
+  [
+    'objectives that changed while they were walked',
+    ['kernel_objectives_by_recency'],
+    (db) => listObjectives(db, SCOPE, {}, { ...PAGE, now: NOW, after: [NOW, 1] }),
+  ],
+  [
+    'objectives of a walk that goes on',
+    ['kernel_objectives_in_order'],
+    (db) => listObjectives(db, SCOPE, {}, { ...PAGE, now: NOW, after: [NOW, 0, -1, -NOW, 'a'] }),
+  ],
+  [
+    'projects that changed while they were walked',
+    ['kernel_projects_in_order'],
+    (db) => listProjects(db, SCOPE, {}, { ...PAGE, now: NOW, after: [NOW, 1] }),
+  ],
+  ['projects', ['kernel_projects_in_order'], (db) => listProjects(db, SCOPE, {}, { ...PAGE, now: NOW })],
+  [
+    'projects of an owner',
+    ['kernel_projects_by_owner'],
+    (db) => listProjects(db, SCOPE, { owner: OWNER }, { ...PAGE, now: NOW }),
+  ],
+  [
+    'projects in a state',
+    ['kernel_projects_by_status'],
+    (db) => listProjects(db, SCOPE, { status: ['draft'] }, { ...PAGE, now: NOW }),
+  ],
   [
     'agents',
     ['kernel_agent_deployments_pkey', 'kernel_definitions_pkey'],

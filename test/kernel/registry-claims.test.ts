@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
-import { claimRun } from '../../src/kernel/claim.ts'
 import type { Scope } from '../../src/kernel/model/fields.ts'
 import { resolveDeployment } from '../../src/kernel/registry/resolve.ts'
 import { insertRun } from '../../src/kernel/store/runs.ts'
 import { describeKernels, type OpenKernel } from './api.ts'
 import { BY_USER, install, installVersions } from './registry-support.ts'
-import { runOf } from './support.ts'
+import { claimRun, runOf } from './support.ts'
 
 const NO_LIMITS = { agent: 0, owner: 0, objective: 0, concurrency_key: 0 }
 

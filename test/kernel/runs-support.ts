@@ -1,4 +1,4 @@
-import { claimRun, type Claimed } from '../../src/kernel/claim.ts'
+import type { Claimed } from '../../src/kernel/claim.ts'
 import type { Objective } from '../../src/kernel/model/objective.ts'
 import type { Run, WakeCondition } from '../../src/kernel/model/run.ts'
 import { insertRecord, readRecord } from '../../src/kernel/store/records.ts'
@@ -9,7 +9,7 @@ import { approvals, insertApproval } from '../../src/kernel/store/approvals.ts'
 import { calls } from '../../src/kernel/store/calls.ts'
 import type { ActionCall, Approval } from '../../src/kernel/model/action.ts'
 import type { OpenKernel, Reply, ScopedApi } from './api.ts'
-import { approvalOf, callOf, runOf } from './support.ts'
+import { approvalOf, callOf, claimRun, runOf } from './support.ts'
 
 export const ANA = { type: 'agent', id: 'ana' } as const
 export const UNLIMITED: WorkerLimits = { agent: 0, owner: 0, objective: 0, concurrency_key: 0 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { canonicalJson } from '../../src/base/canonical-json.ts'
-import { claimRun, type Claimed } from '../../src/kernel/claim.ts'
+import type { Claimed } from '../../src/kernel/claim.ts'
 import type { NewEvent } from '../../src/kernel/model/event.ts'
 import type { StoredOutcome } from '../../src/kernel/model/outcome.ts'
 import type { Objective } from '../../src/kernel/model/objective.ts'
@@ -33,14 +33,24 @@ import {
   saveRecord,
   type Key,
 } from '../../src/kernel/store/records.ts'
-import { grantLease, holdsLease, lapseLeases, releaseLease, renewLease } from '../../src/kernel/store/run-leases.ts'
+import { grantLeases, holdsLease, lapseLeases, releaseLeases, renewLease } from '../../src/kernel/store/run-leases.ts'
 import { consumeSignal, findDueTimers, findNextWake, findWaiting } from '../../src/kernel/store/run-wakes.ts'
 import { insertRun, listRuns, runs, saveRun } from '../../src/kernel/store/runs.ts'
 import { readSlotBlocks } from '../../src/kernel/store/run-admission.ts'
 import { setSlot } from '../../src/kernel/store/slots.ts'
 import { findTurn, insertTurn, listTurns, storeOutcome, turns } from '../../src/kernel/store/turns.ts'
 import { listWorkers, purgeWorkers, saveWorker } from '../../src/kernel/store/workers.ts'
-import { approvalOf, callOf, contextOf, describeStores, eventOf, objectiveOf, runOf, turnOf } from './support.ts'
+import {
+  approvalOf,
+  callOf,
+  claimRun,
+  contextOf,
+  describeStores,
+  eventOf,
+  objectiveOf,
+  runOf,
+  turnOf,
+} from './support.ts'
 
 const UNLIMITED = { agent: 0, owner: 0, objective: 0, concurrency_key: 0 }
 const LEASE_MS = 30_000
@@ -136,7 +146,9 @@ describeStores('the store', (open) => {
       for (const objective of made) await insertRecord(tx, objectives, objective)
     })
     const titles = async (filter: Parameters<typeof listObjectives>[2]): Promise<string> =>
-      (await listObjectives(store.database, mine, filter, { limit: 10 })).items.map(({ title }) => title).join('')
+      (await listObjectives(store.database, mine, filter, { limit: 10, now: store.now() })).items
+        .map(({ title }) => title)
+        .join('')
     expect(await titles({})).toBe('cbda')
     expect(await titles({ status: ['active', 'draft'] })).toBe('bda')
     expect(await titles({ owner: { type: 'team', id: 't-d' } })).toBe('d')
@@ -242,7 +254,7 @@ describeStores('the store', (open) => {
     )
     expect(results.filter(({ made }) => made)).toHaveLength(1)
     expect(new Set(results.map(({ id }) => id)).size).toBe(1)
-    expect((await listObjectives(store.database, mine, {}, { limit: 10 })).items).toHaveLength(1)
+    expect((await listObjectives(store.database, mine, {}, { limit: 10, now: store.now() })).items).toHaveLength(1)
   })
 
   test('kernel#19 a key belongs to its scope and route; kernel#17 other content is a conflict', async () => {
@@ -347,7 +359,7 @@ describeStores('the store', (open) => {
     expect(second).toMatchObject({ fencingToken: 2, run: { id: first.run.id, attempt: 2, leaseOwner: 'w2' } })
     expect(await holds(first.fencingToken)).toBe(false)
     expect(await holds(2)).toBe(true)
-    await store.database.transaction((tx) => releaseLease(tx, mine, first.run.id))
+    await store.database.transaction((tx) => releaseLeases(tx, mine, [first.run]))
     expect(await holds(2)).toBe(false)
     const read = await readRecord(store.database, runs, mine, first.run.id)
     expect(read).not.toHaveProperty('leaseOwner')
@@ -384,7 +396,7 @@ describeStores('the store', (open) => {
       expect(
         await readSlotBlocks(store.database, mine, [two.id], { limits: bounds, knownAgents: false, now: store.now() }),
       ).toMatchObject([{ kind, active: amount, amount, limit: capacity ?? 1, closed: false }])
-      await store.database.transaction((tx) => releaseLease(tx, mine, one.id))
+      await store.database.transaction((tx) => releaseLeases(tx, mine, [one]))
       expect([kind, await claim(mine, { limits: bounds })]).toMatchObject([kind, { run: { id: two.id } }])
     }
   })
@@ -425,7 +437,7 @@ describeStores('the store', (open) => {
     advance(1)
     expect(await claim(mine, { limits })).toMatchObject({ run: { id: next.id } })
     expect(await claim(mine, { limits })).toBeUndefined()
-    await store.database.transaction((tx) => releaseLease(tx, mine, next.id))
+    await store.database.transaction((tx) => releaseLeases(tx, mine, [next]))
     expect(await claim(mine, { limits })).toMatchObject({ fencingToken: 2, run: { id: crashed.id } })
   })
 
@@ -546,11 +558,11 @@ describeStores('the store', (open) => {
     const lease = { owner: 'w', now: store.now(), leaseMs: LEASE_MS }
     const fencingToken = await store.database.transaction(async (tx) => {
       await insertRun(tx, run)
-      const granted = await grantLease(tx, mine, run.id, lease)
-      expect(await insertTurn(tx, turn, granted.fencingToken)).toBe(true)
-      expect(await insertTurn(tx, turn, granted.fencingToken)).toBe(false)
-      expect(await insertTurn(tx, turnOf(open(), { scope: mine, runId: run.id }), granted.fencingToken + 1)).toBe(false)
-      return granted.fencingToken
+      const token = (await grantLeases(tx, mine, [run], lease)).get(run.id) ?? NaN
+      expect(await insertTurn(tx, turn, token)).toBe(true)
+      expect(await insertTurn(tx, turn, token)).toBe(false)
+      expect(await insertTurn(tx, turnOf(open(), { scope: mine, runId: run.id }), token + 1)).toBe(false)
+      return token
     })
     const second = turnOf(open(), { scope: mine, runId: run.id, sequence: 2 })
     await expect(store.database.transaction((tx) => insertRecord(tx, turns, second))).rejects.toThrow(/unique/i)
@@ -841,7 +853,7 @@ describeStores('the store', (open) => {
     const run = runOf(open(), { scope: mine })
     await store.database.transaction(async (tx) => {
       await insertRun(tx, run)
-      await grantLease(tx, mine, run.id, { owner: 'w', now: store.now(), leaseMs: 10 })
+      await grantLeases(tx, mine, [run], { owner: 'w', now: store.now(), leaseMs: 10 })
     })
     advance(10)
     const lapse = (): Promise<number> => store.database.transaction((tx) => lapseLeases(tx, mine, store.now()))

@@ -1,13 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { claimRun } from '../../src/kernel/claim.ts'
 import type { Run } from '../../src/kernel/model/run.ts'
 import { moveRun } from '../../src/kernel/run-states.ts'
 import { appendEvents, listEvents } from '../../src/kernel/store/events.ts'
 import { lockRecord, readRecord } from '../../src/kernel/store/records.ts'
-import { holdsLease, releaseLease, renewLease } from '../../src/kernel/store/run-leases.ts'
+import { holdsLease, releaseLeases, renewLease } from '../../src/kernel/store/run-leases.ts'
 import { insertRun, runs, saveRun } from '../../src/kernel/store/runs.ts'
-import { contextOf, describeStores, eventOf, runOf, type OpenStore } from './support.ts'
+import { claimRun, contextOf, describeStores, eventOf, runOf, type OpenStore } from './support.ts'
 
 const LEASE_MS = 1000
 const SEED = 20261122
@@ -31,7 +30,7 @@ const applyTurn = ({ store }: OpenStore, scope: Run['scope'], { id, token }: Hel
   store.database.transaction(async (tx) => {
     const run = await lockRecord(tx, runs, scope, id)
     if (!(await holdsLease(tx, scope, id, token))) return false
-    await releaseLease(tx, scope, id)
+    await releaseLeases(tx, scope, [{ id }])
     const turned = { ...moveRun(run, { to: 'queued', now: store.now() }), lastAppliedTurn: run.lastAppliedTurn + 1 }
     await saveRun(tx, turned, store.now())
     return true

@@ -111,7 +111,7 @@ describeStores('the store of projects, requests and deployments', (open) => {
       await insertProject(tx, second)
     })
     const ids = async (filter: Parameters<typeof listProjects>[2]): Promise<string[]> =>
-      (await listProjects(store.database, mine, filter, { limit: 10 })).items.map(({ id }) => id)
+      (await listProjects(store.database, mine, filter, { limit: 10, now: store.now() })).items.map(({ id }) => id)
     expect(await ids({})).toEqual([second.id, first.id])
     expect(await ids({ objectiveId: 'o1' })).toEqual([first.id])
     expect(await ids({ status: ['active'] })).toEqual([second.id])

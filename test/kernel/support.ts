@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { toTimestamp } from '../../src/base/clock.ts'
 import { createUuidSource } from '../../src/base/ids.ts'
+import { claimRuns, type Claimed, type ClaimRequest } from '../../src/kernel/claim.ts'
 import type { KernelContext } from '../../src/kernel/context.ts'
 import type { ActionCall, Approval } from '../../src/kernel/model/action.ts'
 import type { NewEvent } from '../../src/kernel/model/event.ts'
@@ -113,6 +114,10 @@ const recorded = (open: Fixture): { id: string; revision: number; createdAt: str
   createdAt: open.at(),
   updatedAt: open.at(),
 })
+
+/** The one run that is next. */
+export const claimRun = async (context: KernelContext, request: ClaimRequest): Promise<Claimed | undefined> =>
+  (await claimRuns(context, request, 1))[0]
 
 export function runOf(open: Fixture, fields: Of<Run>): Run {
   const base = recorded(open)

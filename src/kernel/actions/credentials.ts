@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
 import type { Scope } from '../model/fields.ts'
 import type { CredentialResolver } from '../ports.ts'
 import { scopeKey } from '../store/scope-key.ts'
@@ -30,22 +30,32 @@ export function createCredentialResolver(
 const MAX_BYTES = 64 * 1024
 const OTHERS = 0o077
 
+const refusal = (path: string, why: string): Error => new Error(`credential file ${path} ${why}`)
+
 /** @throws Error unless it is a regular file, no link, that nobody else may read and that holds something */
-export async function readCredentialFile(path: string): Promise<string> {
-  const refuse = (why: string): Error => new Error(`credential file ${path} ${why}`)
+export const readCredentialFile = (path: string): Promise<string> =>
+  withCredentialFile(path, async (file) => {
+    const value = (await file.readFile('utf8')).replace(/\r?\n$/, '')
+    if (value === '') throw refusal(path, 'is empty')
+    return value
+  })
+
+/** Its value is not read. @throws as `readCredentialFile` */
+export const checkCredentialFile = (path: string): Promise<void> => withCredentialFile(path, async () => {})
+
+async function withCredentialFile<T>(path: string, use: (file: FileHandle) => Promise<T>): Promise<T> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     (error: NodeJS.ErrnoException) => {
-      throw refuse(error.code === 'ELOOP' ? 'must not be a symbolic link' : `cannot be read: ${error.code}`)
+      throw refusal(path, error.code === 'ELOOP' ? 'must not be a symbolic link' : `cannot be read: ${error.code}`)
     },
   )
   try {
     const stat = await file.stat()
-    if (!stat.isFile()) throw refuse('must be a regular file')
-    if ((stat.mode & OTHERS) !== 0) throw refuse('may be read by others: run chmod 600')
-    if (stat.size > MAX_BYTES) throw refuse(`is above ${MAX_BYTES} bytes`)
-    const value = (await file.readFile('utf8')).replace(/\r?\n$/, '')
-    if (value === '') throw refuse('is empty')
-    return value
+    if (!stat.isFile()) throw refusal(path, 'must be a regular file')
+    if ((stat.mode & OTHERS) !== 0) throw refusal(path, 'may be read by others: run chmod 600')
+    if (stat.size > MAX_BYTES) throw refusal(path, `is above ${MAX_BYTES} bytes`)
+    if (stat.size === 0) throw refusal(path, 'is empty')
+    return await use(file)
   } finally {
     await file.close()
   }

@@ -74,12 +74,11 @@ async function tell(change: Change, run: Run, call: ActionCall): Promise<void> {
   await saveMoved(change, run, giveBack(change, run, call, { wake, used: ONE_ACTION }))
 }
 
-/** What may have been done is for a person to find out: the run waits, unless it is at its end. */
+/** What may have been done is for a person to find out: the run waits for it, unless it is at its end. */
 async function askWhatHappened(change: Change, run: Run, call: ActionCall): Promise<void> {
   const summary = `It is not known whether ${call.action} was done`
   const why = call.error === undefined ? {} : { reason: call.error }
   reportCall(change, run, call, 'ambiguous', { summary, severity: 'warning', ...why })
-  if (isTerminal(run.status)) return void (await saveMoved(change, run, settleCall(change, run, call, ONE_ACTION)))
   const asked: HumanIntervention = {
     id: change.context.newId(),
     kind: 'action_outcome',
@@ -90,14 +89,17 @@ async function askWhatHappened(change: Change, run: Run, call: ActionCall): Prom
     createdAt: change.at,
   }
   const wake = { type: 'human_intervention' as const, reference: asked.id }
-  const waiting = waitRun(run, 'waiting_for_event', wake, change.now)
-  await saveMoved(change, run, { ...waiting, humanInterventions: [...run.humanInterventions, asked] })
+  const next = isTerminal(run.status)
+    ? settleCall(change, run, call, ONE_ACTION)
+    : waitRun(run, 'waiting_for_event', wake, change.now)
+  await saveMoved(change, run, { ...next, humanInterventions: [...run.humanInterventions, asked] })
   reportCall(change, run, call, 'human_intervention_required', { summary, severity: 'warning', reason: asked.id })
 }
 
 /**
  * Ends an ambiguous call as a person says, and gives the run as saved: queued with the result, or waiting for the same call to
- * be sent again under its key. @throws conflict when the call is not ambiguous
+ * be sent again under its key; one at its end, which was charged for the call already, as it is.
+ * @throws conflict when the call is not ambiguous, or is to be sent again for a run at its end
  */
 export async function resolveAmbiguous(
   change: Change,
@@ -108,7 +110,9 @@ export async function resolveAmbiguous(
   const { tx, now } = change
   if (ambiguous.status !== 'ambiguous') throw conflict(`action call ${ambiguous.id} is ${ambiguous.status} already`)
   const reason = 'told by a person'
+  const isOver = isTerminal(run.status)
   if (outcome === 'retry') {
+    if (isOver) throw conflict(`the run is ${run.status}, and nothing of it is sent again: say succeeded or failed`)
     const again = { ...moveCall(ambiguous, 'ready', now), availableAt: toTimestamp(now) }
     const { availableAt, ...call } = await saveRecord(tx, calls, again, now)
     reportCall(change, run, { ...call, availableAt }, 'retry_scheduled', {
@@ -122,6 +126,7 @@ export async function resolveAmbiguous(
   const known = outcome === 'succeeded' && output !== undefined ? { ...ended, output } : ended
   const call = await saveRecord(tx, calls, known, now)
   reportCall(change, run, call, call.status, { summary: `${call.action} ${call.status}`, reason })
+  if (isOver) return saveMoved(change, run, run)
   const { reference = '' } = waitOf(run) ?? {}
   const wake = { type: 'human_intervention' as const, reference }
   return saveMoved(change, run, giveBack(change, run, call, { wake, used: ONE_ACTION }))

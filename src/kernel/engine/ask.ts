@@ -34,10 +34,10 @@ export async function askModel(parts: TurnParts, held: Held, begun: Begun): Prom
     const elapsed = Math.max(0, parts.context.store.now() - startedAt)
     if ('failure' in reply) {
       const { discard, failure, wasCut } = reply
-      turn = charge(turn, discard === 'duration_budget' ? spare : elapsed, wasCut ? estimate(envelope) : {})
+      turn = charge(turn, discard === 'duration_budget' ? spare : elapsed, wasCut ? estimate(parts, envelope) : {})
       return discard ? { kind: 'discarded', reason: discard, turn } : { kind: 'failed', failure, turn }
     }
-    turn = { ...charge(turn, elapsed, reply.usage ?? estimate(envelope, reply.outcome)), ...hostOf(reply) }
+    turn = { ...charge(turn, elapsed, reply.usage ?? estimate(parts, envelope, reply.outcome)), ...hostOf(reply) }
     const read = reply.malformed === undefined ? readOutcome(reply.outcome, envelope) : { errors: [reply.malformed] }
     if ('outcome' in read) return { kind: 'outcome', outcome: read.outcome, turn }
     const { errors } = read
@@ -106,24 +106,27 @@ function soundOf({ outcome, usage, ...reply }: ModelReply): ModelReply {
 
 type CallUsage = Partial<NonNullable<ModelReply['usage']>>
 
-const estimate = (envelope: Envelope, outcome?: unknown): CallUsage => ({
-  inputTokens: estimateTokens(JSON.stringify(envelope)),
-  outputTokens: outcome === undefined ? 0 : estimateTokens(JSON.stringify(outcome)),
-  estimated: true,
-})
+function estimate({ model }: TurnParts, envelope: Envelope, outcome?: unknown): CallUsage {
+  const tokens = {
+    inputTokens: estimateTokens(JSON.stringify(envelope)),
+    outputTokens: outcome === undefined ? 0 : estimateTokens(JSON.stringify(outcome)),
+  }
+  const costMicros = model.costOf?.(tokens)
+  return { ...tokens, ...(costMicros !== undefined && { costMicros }), estimated: true }
+}
 
-/** The turn with what one call more cost. */
+/** The turn with what one call more cost; in dollars only where that is known. */
 function charge(turn: Turn, elapsed: number, call: CallUsage): Turn {
   const { usage } = turn
   const sum = (name: 'inputTokens' | 'outputTokens' | 'costMicros'): number => (usage[name] ?? 0) + (call[name] ?? 0)
-  const costMicros = sum('costMicros')
+  const isPriced = call.costMicros !== undefined
   return {
     ...turn,
     usage: {
       ...usage,
       inputTokens: sum('inputTokens'),
       outputTokens: sum('outputTokens'),
-      ...(costMicros > 0 && { costMicros }),
+      ...(isPriced && { costMicros: sum('costMicros') }),
       durationMs: (usage.durationMs ?? 0) + elapsed,
       providerDurationMs: (usage.providerDurationMs ?? 0) + elapsed,
       ...(call.estimated && { estimated: true }),

@@ -7,6 +7,7 @@ import type { Envelope } from '../model/envelope.ts'
 import type { StoredOutcome } from '../model/outcome.ts'
 import type { Run } from '../model/run.ts'
 import type { KeptTurn, Turn } from '../model/turn.ts'
+import type { ModelHost } from '../ports.ts'
 import { pauseForBudget, reserveBudget } from '../runs/reservations.ts'
 import { saveMoved } from '../runs/save.ts'
 import { saveRecord } from '../store/records.ts'
@@ -41,14 +42,18 @@ export async function beginTurn(
   const run = underCeilings(held.run, agent)
   const now = store.now()
   const turn = newTurn(run, newId(), now, agent)
-  // Without a budget nothing else is written: one statement, which is a transaction.
-  if (!run.budget && (await insertTurn(store.database, turn, held.fencingToken))) {
+  const insert = (change: Change): Promise<boolean> => {
+    change.wakesNobody()
+    return insertTurn(change.tx, turn, held.fencingToken)
+  }
+  // Without a budget nothing else is written.
+  if (!run.budget && (await parts.changes.make(insert))) {
     const { reservation } = affordTurn(run, () => 0)
     return { turn, envelope: composeEnvelope(run, surroundings, turn.id, now), reservation }
   }
   return changeHeld(parts, held, (change, current) => {
     change.wakesNobody()
-    return beginOrResume(change, held, underCeilings(current, agent), { turn, surroundings })
+    return beginOrResume(change, held, underCeilings(current, agent), { turn, surroundings, model: parts.model })
   })
 }
 
@@ -64,7 +69,7 @@ async function beginOrResume(
   change: Change,
   held: Held,
   run: Run,
-  { turn, surroundings }: { turn: Turn; surroundings: Surroundings },
+  { turn, surroundings, model }: { turn: Turn; surroundings: Surroundings; model: ModelHost },
 ): Promise<Begun | undefined> {
   const { tx, scope, now } = change
   const before = await findTurn(tx, scope, run.id, run.lastAppliedTurn + 1)
@@ -74,7 +79,11 @@ async function beginOrResume(
     return undefined
   }
   const envelope = composeEnvelope(run, surroundings, turn.id, now)
-  const { reservation, shortage } = affordTurn(run, () => estimateTokens(JSON.stringify(envelope)))
+  const { reservation, shortage } = affordTurn(
+    run,
+    () => estimateTokens(JSON.stringify(envelope)),
+    (tokens) => model.costOf?.(tokens),
+  )
   if (shortage) {
     held.run = await saveMoved(change, run, pauseForBudget(change, run, turn.id, { reservation, shortage }))
     return undefined

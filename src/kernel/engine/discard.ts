@@ -2,11 +2,12 @@ import { aboutRun, BY_KERNEL, makeChange } from '../change.ts'
 import type { KernelContext } from '../context.ts'
 import type { Turn } from '../model/turn.ts'
 import { isTerminal, moveRun } from '../run-states.ts'
+import { NOTICED_WITHIN_MS } from '../runs/own-work.ts'
 import { pauseForBudget, settleTurn } from '../runs/reservations.ts'
 import { saveMoved } from '../runs/save.ts'
 import { lockRecord, saveRecord } from '../store/records.ts'
 import { abandonLease, holdsLease } from '../store/run-leases.ts'
-import { runs, saveRun } from '../store/runs.ts'
+import { runs } from '../store/runs.ts'
 import { findOrphans, findTurn, turns } from '../store/turns.ts'
 import { Held, learnDiscard, type Discard } from './held.ts'
 import type { TurnParts } from './parts.ts'
@@ -43,7 +44,7 @@ export async function discardTurn(
       summary: `The turn was dropped: ${reason.replaceAll('_', ' ')}`,
       payload: { turnId: turn.id, code: reason },
     })
-    if (isOver) await saveRun(tx, settled, now)
+    if (isOver) await saveMoved(change, run, settled)
     else if (reason === 'duration_budget') {
       const shortage = { dimension: 'maxDurationMs' as const, required: 1, remaining: 0 }
       const reservation = { turns: 1, durationMs: 1 }
@@ -57,14 +58,12 @@ export async function discardTurn(
 }
 
 const ORPHANS_AT_ONCE = 100
-/** Longer than a holder takes to notice the end of its run. */
-const ORPHANED_AFTER_MS = 60_000
 
 /** Closes turns of canceled runs whose holders are gone too: nobody else would. */
 export async function closeOrphans(context: KernelContext): Promise<void> {
   const now = context.store.now()
   for (const { turn, run } of await findOrphans(context.store.database, ORPHANS_AT_ONCE)) {
-    if (now - Date.parse(run.updatedAt) < ORPHANED_AFTER_MS) continue
+    if (now - Date.parse(run.updatedAt) < NOTICED_WITHIN_MS) continue
     await discardTurn({ context }, new Held(run, 0, now), turn, 'run_canceled')
   }
 }

@@ -1,4 +1,4 @@
-import { BY_KERNEL, makeChange, type Change } from '../change.ts'
+import type { Change } from '../change.ts'
 import type { KernelContext } from '../context.ts'
 import { KernelError } from '../errors.ts'
 import type { Shown } from '../model/outcome.ts'
@@ -74,15 +74,14 @@ const ATTEMPTS = 5
  * read for it. Where one did, the change is made to what the run is now; undefined when it is not held any more.
  */
 export async function changeHeld<T>(
-  { context }: Pick<TurnParts, 'context'>,
+  { context, changes }: Pick<TurnParts, 'context' | 'changes'>,
   held: Held,
   fn: (change: Change, run: Run) => Promise<T>,
 ): Promise<T | undefined> {
   for (let attempt = 1; ; attempt++) {
     const { run } = held
     try {
-      const { result } = await makeChange(context, run.scope, BY_KERNEL, (change) => fn(change, run))
-      return result
+      return await changes.make((change) => fn(change, run))
     } catch (error) {
       if (!(error instanceof KernelError) || error.code !== 'conflict' || attempt === ATTEMPTS) throw error
       const current = await findRecord(context.store.database, runs, run.scope, run.id)

@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts'
 import { errorText } from '../../base/errors.ts'
 import { redact } from '../../base/redact.ts'
 import type { Envelope } from '../model/envelope.ts'
-import { ModelFailure, type ModelCall, type ModelHost, type ModelReply } from '../ports.ts'
+import { ModelFailure, type ModelCall, type ModelHost, type ModelReply, type Tokens } from '../ports.ts'
 import { OUTCOME_TOOL } from './outcome-tool.ts'
 import { estimateTokens } from './usage.ts'
 
@@ -14,6 +14,8 @@ export interface ModelHostOptions {
   baseUrl: string
   model: string
   apiKey?: string
+  /** Millionths of a dollar; undefined where the price is not known. What the address itself tells of a call wins. */
+  price?: (model: string, tokens: Tokens) => number | undefined
   clock?: Clock
 }
 
@@ -28,7 +30,7 @@ const SYSTEM =
   'Follow `guidance` before all else. `repair` says what was wrong with your answer before.'
 
 /** One forced function call per turn; no redirects, 4 MiB at most both ways. The key is in no error and no outcome. */
-export function createModelHost({ baseUrl, model, apiKey, clock = systemClock }: ModelHostOptions): ModelHost {
+export function createModelHost({ baseUrl, model, apiKey, price, clock = systemClock }: ModelHostOptions): ModelHost {
   const url = `${baseUrl.replace(/\/+$/, '')}/chat/completions`
   const { host } = new URL(url)
   const headers = {
@@ -63,14 +65,18 @@ export function createModelHost({ baseUrl, model, apiKey, clock = systemClock }:
         const isDown = response.status === 429 || response.status === 408 || response.status >= 500
         throw new ModelFailure(isDown ? 'unavailable' : 'rejected', message, retryAfter(response, clock.now()))
       }
-      const reply = text === undefined ? { malformed: 'the answer is larger than 4 MiB' } : readReply(text)
-      const usage = reply.usage ?? {
+      const { tokens, ...reply } = text === undefined ? TOO_LONG : readReply(text)
+      const { cachedTokens: _, ...counted } = tokens ?? {
         inputTokens: estimateTokens(body),
         outputTokens: estimateTokens(text ?? ''),
         estimated: true,
       }
+      const paid = tokens ?? counted
+      const costMicros = toldCost(response) ?? price?.(reply.model ?? model, paid) ?? price?.(model, paid)
+      const usage = { ...counted, ...(costMicros !== undefined && { costMicros }) }
       return { modelProvider: host.slice(0, 256), model, ...reply, usage }
     },
+    ...(price && { costOf: (tokens) => price(model, tokens) }),
   }
 }
 
@@ -107,6 +113,12 @@ function retryAfter({ headers }: Response, now: number): number | undefined {
   return ms > 0 ? ms : undefined
 }
 
+/** Our own gateway tells the dollars of a call. */
+function toldCost({ headers }: Response): number | undefined {
+  const usd = headers.get('x-mem-cost') ?? ''
+  return /^\d{1,6}(\.\d{1,9})?$/.test(usd) ? Math.ceil(Math.round(Number(usd) * 1e9) / 1000) : undefined
+}
+
 /** What is read of an answer; the rest is the provider's own. */
 interface Completion {
   model?: unknown
@@ -114,19 +126,29 @@ interface Completion {
     finish_reason?: unknown
     message?: { tool_calls?: { function?: { name?: unknown; arguments?: unknown } }[] }
   }[]
-  usage?: { prompt_tokens?: unknown; completion_tokens?: unknown }
+  usage?: CompletionUsage
 }
 
-function readReply(text: string): ModelReply {
+interface CompletionUsage {
+  prompt_tokens?: unknown
+  completion_tokens?: unknown
+  prompt_tokens_details?: { cached_tokens?: unknown } | null
+}
+
+interface Read extends Omit<ModelReply, 'usage'> {
+  tokens?: Tokens
+}
+
+const TOO_LONG: Read = { malformed: 'the answer is larger than 4 MiB' }
+
+function readReply(text: string): Read {
   const completion: Completion | null | undefined = parse(text)
   if (!completion) return { malformed: 'the answer is no JSON' }
   const { model, usage, choices } = completion
-  const about: ModelReply = {
+  const tokens = usage && readTokens(usage)
+  const about: Read = {
     ...(typeof model === 'string' && { model: model.slice(0, 256) }),
-    ...(typeof usage?.prompt_tokens === 'number' &&
-      typeof usage.completion_tokens === 'number' && {
-        usage: { inputTokens: usage.prompt_tokens, outputTokens: usage.completion_tokens },
-      }),
+    ...(tokens && { tokens }),
   }
   const [choice] = Array.isArray(choices) ? choices : []
   const calls = choice?.message?.tool_calls
@@ -139,6 +161,15 @@ function readReply(text: string): ModelReply {
   const cut = choice?.finish_reason === 'length' ? ': it was cut at the limit of tokens, be shorter' : ''
   return { ...about, malformed: `the arguments of ${OUTCOME_TOOL.function.name} are no JSON${cut}` }
 }
+
+function readTokens({ prompt_tokens, completion_tokens, prompt_tokens_details }: CompletionUsage): Tokens | undefined {
+  if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined
+  const cached = prompt_tokens_details?.cached_tokens
+  const cachedTokens = isCount(cached) ? Math.min(cached, prompt_tokens) : 0
+  return { inputTokens: prompt_tokens, outputTokens: completion_tokens, cachedTokens }
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
 function parse(text: string): ReturnType<typeof JSON.parse> {
   try {

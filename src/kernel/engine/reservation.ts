@@ -1,6 +1,7 @@
 import { accountOf, remainingIn, shortageOf, type Shortage } from '../budgets.ts'
 import type { Usage } from '../model/budget.ts'
 import type { Run } from '../model/run.ts'
+import type { ModelHost } from '../ports.ts'
 
 /** What is set aside for a turn before the model is asked. Contract: kernel-1.md 5. */
 
@@ -17,19 +18,26 @@ export interface Afforded {
   shortage?: Shortage
 }
 
-/** As much as a turn may need, where so much is left. @param inputTokens asked for only where there is a budget */
-export function affordTurn(run: Run, inputTokens: () => number): Afforded {
+/**
+ * As much as a turn may need, where so much is left.
+ * @param inputTokens asked for only where there is a budget
+ * @param costOf what is known of the price of a call
+ */
+export function affordTurn(run: Run, inputTokens: () => number, costOf?: ModelHost['costOf']): Afforded {
   if (!run.budget) return { reservation: WITHOUT_BUDGET }
   const account = accountOf(run)
   const input = inputTokens()
   const least = { turns: 1, inputTokens: input, outputTokens: 1, durationMs: 1 }
-  const shortage = shortageOf(account, { ...least, costMicros: 1 })
+  const shortage = shortageOf(account, { ...least, costMicros: costOf?.(least) ?? 1 })
   if (shortage) return { reservation: least, shortage }
   const output = Math.min(remainingIn(account, 'maxOutputTokens'), remainingIn(account, 'maxTotalTokens') - input)
+  const outputTokens = Math.min(MAX_OUTPUT_TOKENS, output)
+  const cost = costOf?.({ inputTokens: input, outputTokens })
   const reservation = {
     ...least,
-    outputTokens: Math.min(MAX_OUTPUT_TOKENS, output),
+    outputTokens,
     durationMs: Math.min(MODEL_CALL_MS, remainingIn(account, 'maxDurationMs')),
+    ...(cost !== undefined && { costMicros: Math.min(cost, remainingIn(account, 'maxCostMicros')) }),
   }
   return { reservation }
 }

@@ -1,5 +1,5 @@
 import { errorText } from '../../base/errors.ts'
-import { claimRun } from '../claim.ts'
+import { claimRuns, type Claimed } from '../claim.ts'
 import type { Hints } from '../hints.ts'
 import type { Scope } from '../model/fields.ts'
 import type { RunKind } from '../model/run.ts'
@@ -11,10 +11,12 @@ import { Held } from './held.ts'
 import type { TurnParts } from './parts.ts'
 import { Pool } from './pool.ts'
 import { retryAfterFault } from './setbacks.ts'
+import { SharedChanges } from './shared-changes.ts'
+import { SharedClaims } from './shared-claims.ts'
 import { takeTurn } from './turn.ts'
 import type { WorkerLimit } from './worker-limit.ts'
 
-export interface RunPoolOptions extends TurnParts {
+export interface RunPoolOptions extends Omit<TurnParts, 'changes'> {
   scope: Scope
   runKinds: RunKind[]
   concurrency: number
@@ -32,16 +34,19 @@ const SWEEP_MS = 100
 export class RunPool {
   readonly scope: Scope
   readonly #options: RunPoolOptions
+  readonly #parts: TurnParts
   readonly #worker: string
   readonly #pool: Pool
   readonly #heartbeat: Heartbeat
   readonly #readSurroundings: ReturnType<typeof createSurroundings>
+  readonly #claims = new SharedClaims((count) => this.#claimSome(count))
   #sweptAt = -Infinity
 
   constructor(options: RunPoolOptions) {
     const { context, scope, leaseMs, workerIdPrefix, concurrency, pollIntervalMs, limit, hints, random } = options
     this.scope = scope
     this.#options = options
+    this.#parts = { ...options, changes: new SharedChanges(context, scope) }
     this.#worker = `${workerIdPrefix}-${context.newId()}`
     this.#readSurroundings = createSurroundings(context)
     this.#heartbeat = new Heartbeat(context, scope, leaseMs)
@@ -75,19 +80,25 @@ export class RunPool {
   }
 
   async #claim(): Promise<(() => Promise<void>) | undefined> {
+    const claimed = await this.#claims.next()
+    if (!claimed) return undefined
+    const { context, onStep } = this.#options
+    onStep?.('claimed')
+    const held = new Held(claimed.run, claimed.fencingToken, context.store.now())
+    return () => this.#heartbeat.keep(held, () => this.#work(held))
+  }
+
+  async #claimSome(count: number): Promise<Claimed[]> {
     const { context, scope, runKinds: kinds, leaseMs, limits } = this.#options
     const now = performance.now()
     const sweep = now - this.#sweptAt >= SWEEP_MS
     if (sweep) this.#sweptAt = now
     const knownAgents = context.agents === true
     const request = { scope, worker: this.#worker, kinds, leaseMs, limits, knownAgents, sweep }
-    const claimed = await claimRun(context, request)
-    if (!claimed) return undefined
+    const claimed = await claimRuns(context, request, count)
     // Where one was left there may be more.
-    if (claimed.recovered) this.#sweptAt = -Infinity
-    this.#options.onStep?.('claimed')
-    const held = new Held(claimed.run, claimed.fencingToken, context.store.now())
-    return () => this.#heartbeat.keep(held, () => this.#work(held))
+    if (claimed.some(({ recovered }) => recovered)) this.#sweptAt = -Infinity
+    return claimed
   }
 
   /** @throws what is nobody's doing but ours; the run is given back then, or, if that fails too, when its lease ends */
@@ -95,7 +106,7 @@ export class RunPool {
     try {
       await this.#takeTurns(held)
     } catch (error) {
-      await retryAfterFault(this.#options, held).catch((second: unknown) =>
+      await retryAfterFault(this.#parts, held).catch((second: unknown) =>
         this.#options.context.log.warn({ run: held.run.id, err: second }, `not given back: ${errorText(second)}`),
       )
       throw error
@@ -106,7 +117,7 @@ export class RunPool {
     const { turnsPerClaim } = this.#options
     for (let turn = 1; turn <= turnsPerClaim; turn++) {
       const isLast = turn === turnsPerClaim
-      if (!(await takeTurn(this.#options, held, { readSurroundings: this.#readSurroundings, isLast }))) return
+      if (!(await takeTurn(this.#parts, held, { readSurroundings: this.#readSurroundings, isLast }))) return
     }
   }
 

@@ -1,6 +1,6 @@
 import { prepareAction } from '../actions/propose.ts'
 import type { Agent } from '../actions/resolve.ts'
-import { aboutRun, BY_KERNEL, makeChange } from '../change.ts'
+import { aboutRun, type Change } from '../change.ts'
 import type { Outcome, StoredOutcome } from '../model/outcome.ts'
 import type { Run } from '../model/run.ts'
 import type { Turn } from '../model/turn.ts'
@@ -83,39 +83,35 @@ async function answered(parts: TurnParts, held: Held, begun: Begun): Promise<Rea
   }
 }
 
-/** T4. One statement, unless there are repairs to tell of. */
+/** T4, with what there is to tell of repairs. */
 async function store(
   parts: TurnParts,
   held: Held,
   { envelope }: Begun,
   { turn, outcome }: Extract<Answer, { kind: 'outcome' }>,
 ): Promise<Ready | undefined> {
-  const { store: kernelStore } = parts.context
   const { fencingToken, run } = held
-  const now = kernelStore.now()
+  const now = parts.context.store.now()
   const stored: StoredOutcome = { outcome, shown: shownBy(envelope) }
   const kept = { turn: completed(turn, outcome, new Date(now).toISOString()), outcome: stored }
-  const { repairAttempts = 0 } = turn.usage
-  const saved =
-    repairAttempts === 0 ? await storeOutcome(kernelStore.database, kept, { fencingToken, now }) : await storeRepaired()
+  const saved = await parts.changes.make(async (change) => {
+    change.wakesNobody()
+    const written = await storeOutcome(change.tx, kept, { fencingToken, now })
+    if (written && turn.usage.repairAttempts) reportRepairs(change, run, turn)
+    return written
+  })
   if (saved) {
     parts.onStep?.('stored')
     return { turn: saved, stored }
   }
   await discardTurn(parts, held, turn)
   return undefined
+}
 
-  async function storeRepaired(): Promise<Turn | undefined> {
-    const { result } = await makeChange(parts.context, run.scope, BY_KERNEL, async (change) => {
-      change.wakesNobody()
-      const written = await storeOutcome(change.tx, kept, { fencingToken, now })
-      const payload = { turnId: turn.id, repairAttempt: repairAttempts, code: 'invalid_model_output' }
-      const summary = `Repaired after ${repairAttempts} malformed answers`
-      if (written) change.report({ ...aboutRun(run), turnId: turn.id, eventType: 'turn.repaired', summary, payload })
-      return written
-    })
-    return result
-  }
+function reportRepairs(change: Change, run: Run, { id: turnId, usage: { repairAttempts } }: Turn): void {
+  const payload = { turnId, repairAttempt: repairAttempts, code: 'invalid_model_output' }
+  const summary = `Repaired after ${repairAttempts} malformed answers`
+  change.report({ ...aboutRun(run), turnId, eventType: 'turn.repaired', summary, payload })
 }
 
 /** A model that was down before it answered is no error of the turn. */

@@ -69,8 +69,12 @@ const VERSIONS = { definitionId, activeVersion: version, previousVersion: versio
 const agentFields = z.strictObject({ ...AGENT, ...VERSIONS, rolloutStatus: z.enum(ROLLOUT_STATES) })
 const teamFields = z.strictObject({ ...TEAM, ...VERSIONS, status: z.enum(TEAM_STATES) })
 
+const endpointIds = z.array(text(256)).max(100)
+
 export interface AgentDeployment extends Recorded, z.infer<typeof agentFields> {
   activation?: { changeSetId: string }
+  /** As its installation named them. */
+  endpointIds?: string[]
 }
 export interface TeamDeployment extends Recorded, z.infer<typeof teamFields> {}
 export interface Deployments {
@@ -104,7 +108,7 @@ export const installAgent = body({
     /** `active` for a new one; one that is there stays as it is. */
     rolloutStatus: z.enum(['pending', 'active', 'paused']).exactOptional(),
   }),
-  endpointIds: z.array(text(256)).max(100).exactOptional(),
+  endpointIds: endpointIds.exactOptional(),
   reason: reason.exactOptional(),
 })
 
@@ -114,6 +118,7 @@ export const replaceAgentDeployment = body({
     ...agentFields.shape,
     ...ECHO,
     activation: z.strictObject({ changeSetId: id }).exactOptional(),
+    endpointIds: endpointIds.exactOptional(),
   }),
   expectedRevision,
   reason,

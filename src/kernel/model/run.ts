@@ -231,6 +231,8 @@ export interface Run extends Recorded, RunLease, RunFields {
   escalation?: { recipient: Party; dueAt?: string; requestId?: string }
   /** Of the server, in a row, at the turn of this number. Never shown. */
   faults?: { turn: number; count: number }
+  /** What its last turn cost in dollars is not known. Never shown. */
+  unpriced?: boolean
   budgetUsage: Usage
   budgetState?: BudgetState
   budgetAdmission?: BudgetAdmission

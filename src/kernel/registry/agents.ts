@@ -35,6 +35,7 @@ export const agents: RegistryFamily<'agent'> = {
     'createdAt',
     'updatedAt',
     'activation',
+    'endpointIds',
     'idempotencyKeyHash',
     'creationFingerprint',
   ],

@@ -43,7 +43,7 @@ export async function installAgent(change: Change, body: Request, creation: Crea
   const before =
     (await findRecord(tx, agents.deployments, scope, sent.id)) &&
     (await lockRecord(tx, agents.deployments, scope, sent.id))
-  const next = before ? converged(before, definition, sent) : created(change, definition, sent, creation)
+  const next = before ? converged(before, definition, body) : created(change, definition, body, creation)
   if (before && canonicalJson(before) === canonicalJson(next)) {
     return { definition, deployment: before, isNew: false, replayed: true }
   }
@@ -64,7 +64,7 @@ export async function installAgent(change: Change, body: Request, creation: Crea
 function created(
   { scope, at }: Change,
   definition: AgentDefinition,
-  { scope: _, id, ...configuration }: Request['deployment'],
+  { deployment: { scope: _, id, ...configuration }, endpointIds }: Request,
   creation: Creation,
 ): AgentDeployment {
   return {
@@ -78,13 +78,14 @@ function created(
     activeVersion: definition.version,
     rolloutStatus: 'active',
     ...configuration,
+    ...(endpointIds && { endpointIds }),
   }
 }
 
 function converged(
   before: AgentDeployment,
   definition: AgentDefinition,
-  { scope: _, health: _health, ...configuration }: Request['deployment'],
+  { deployment: { scope: _, health: _health, ...configuration }, endpointIds }: Request,
 ): AgentDeployment {
   refuseFinal(agents, before)
   if (before.definitionId !== definition.id) {
@@ -95,8 +96,13 @@ function converged(
   if (place(before) !== place(configuration)) {
     throw conflict(`agent deployment ${before.id} has another environment or placement: deploy to it as another one`)
   }
-  const { displayName: _name, ...kept } = withVersion<'agent'>(before, definition.version)
+  const { displayName: _name, endpointIds: _endpoints, ...kept } = withVersion<'agent'>(before, definition.version)
   const { rolloutStatus = before.rolloutStatus } = configuration
   const isDegraded = before.rolloutStatus === 'degraded' && rolloutStatus === 'active'
-  return { ...kept, ...configuration, rolloutStatus: isDegraded ? 'degraded' : rolloutStatus }
+  return {
+    ...kept,
+    ...configuration,
+    ...(endpointIds && { endpointIds }),
+    rolloutStatus: isDegraded ? 'degraded' : rolloutStatus,
+  }
 }

@@ -24,7 +24,12 @@ export const objectiveRoutes: Handlers = {
   'GET /objectives': page(
     { ...ownerFilter, status: several(OBJECTIVE_STATES).exactOptional() },
     ({ context, scope, query: { status, ...owner } }, request) =>
-      listObjectives(context.store.database, scope, { ...ownerOf(owner), ...(status && { status }) }, request),
+      listObjectives(
+        context.store.database,
+        scope,
+        { ...ownerOf(owner), ...(status && { status }) },
+        { ...request, now: context.store.now() },
+      ),
   ),
   'GET /objectives/{id}': read({}, async ({ context, scope, params: { id = '' } }) => {
     const { database } = context.store

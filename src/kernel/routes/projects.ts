@@ -22,7 +22,12 @@ export const projectRoutes: Handlers = {
     { ...ownerFilter, status: several(PROJECT_STATES).exactOptional(), objectiveId: idSchema.exactOptional() },
     ({ context, scope, query: { ownerType, ownerId, ...filter } }, request) => {
       const owner = ownerOf({ ...(ownerType && { ownerType }), ...(ownerId !== undefined && { ownerId }) })
-      return listProjects(context.store.database, scope, { ...filter, ...owner }, request)
+      return listProjects(
+        context.store.database,
+        scope,
+        { ...filter, ...owner },
+        { ...request, now: context.store.now() },
+      )
     },
   ),
   'GET /projects/{id}': read({}, ({ context, scope, params: { id = '' } }) =>

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorText } from '../../base/errors.ts'
+import { isDiskFull } from '../../database/full-disk.ts'
 import { KernelError } from '../errors.ts'
+import { DISK_FULL } from '../health.ts'
 import type { Kernel } from '../service.ts'
 
 /** Errors as answers. Contract: kernel-1.md 1.4. */
@@ -20,8 +22,13 @@ export async function answerError(
   return sendJson(reply.code(status), { error: message })
 }
 
+/** What is said of what never became a request. */
+export const unreadable = (message: string): string => textOf({ error: message })
+
 export const sendJson = (reply: FastifyReply, body: unknown): FastifyReply =>
-  reply.type('application/json; charset=utf-8').send(JSON.stringify(body) + '\n')
+  reply.type('application/json; charset=utf-8').send(textOf(body))
+
+const textOf = (body: unknown): string => JSON.stringify(body) + '\n'
 
 type Refusal = Pick<KernelError, 'status' | 'message'>
 
@@ -30,6 +37,10 @@ async function refusalOf(kernel: Kernel, error: unknown, request: FastifyRequest
   const statusCode = frameworkStatus(error)
   if (statusCode !== undefined) return { status: statusCode, message: errorText(error) }
   kernel.context.log.error({ err: error, request_id: request.id }, 'a request failed')
+  if (isDiskFull(error)) {
+    kernel.health.sawFullDisk()
+    return new KernelError('unavailable', DISK_FULL)
+  }
   if (await isDown(kernel)) return new KernelError('unavailable', 'the store does not answer: try again')
   return { status: 500, message: 'internal error' }
 }

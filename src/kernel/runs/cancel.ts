@@ -31,7 +31,7 @@ export async function endCanceled(change: Change, run: Run): Promise<Run> {
   const { now, at } = change
   const moved = moveRun(run, { to: 'canceled', now })
   return saveMoved(change, run, {
-    ...(await closeOwnWork(change, moved)),
+    ...(await closeOwnWork(change, moved, run)),
     pendingInterventions: [],
     humanInterventions: run.humanInterventions.map((asked) =>
       asked.status === 'pending' ? { ...asked, status: 'canceled', resolvedAt: at } : asked,

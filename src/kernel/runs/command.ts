@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { sha256 } from '../../base/hash.ts'
-import { accountOf, shortageOf } from '../budgets.ts'
+import { accountOf, shortageOf, withBudgetState } from '../budgets.ts'
 import { aboutRun, type Change } from '../change.ts'
 import { conflict, expectRevision } from '../errors.ts'
 import type { BudgetTopUp, Usage } from '../model/budget.ts'
@@ -41,7 +41,7 @@ const COMMANDS: Record<RunCommand['kind'], (change: Change, run: Run, command: R
 export async function commandRun(change: Change, runId: string, command: RunCommand): Promise<Commanded> {
   const run = await lockRecord(change.tx, runs, change.scope, runId)
   if (await wasCarriedOut(change, run, command)) return { run }
-  checkLegal(run.status, command.kind)
+  checkLegal(run.status, command)
   expectRevision(command.expectedRevision, run.revision)
   return COMMANDS[command.kind](change, run, command)
 }
@@ -63,8 +63,9 @@ async function wasCarriedOut(
   return (await useKey(tx, use, run.id, now)) !== undefined
 }
 
-/** @throws conflict */
-function checkLegal(status: RunStatus, kind: RunCommand['kind']): void {
+/** Whether a question to a person is open is not the run's to say. @throws conflict */
+function checkLegal(status: RunStatus, { kind, humanInterventionId }: RunCommand): void {
+  if (humanInterventionId !== undefined) return
   const isLegal =
     kind === 'resume' ? status === 'paused' : !isTerminal(status) && (kind !== 'pause' || status !== 'paused')
   if (!isLegal) throw conflict(`${kind} is not possible: the run is ${status}`)
@@ -90,10 +91,11 @@ async function pause(change: Change, before: Run, command: RunCommand): Carried 
 }
 
 async function resume(change: Change, before: Run, command: RunCommand): Carried {
-  const raised = await withTopUp(change, before, command.budgetTopUp)
-  if (before.pauseReason === 'budget') checkAffordable(raised)
-  const { budgetAdmission: _, ...rest } = raised
-  const run = await saveMoved(change, before, resumeRun(rest, change.now))
+  // Whoever resumes a run that was paused because its cost is unknown lets it go on without knowing.
+  const { budgetAdmission: _a, unpriced: _u, ...rest } = before
+  const raised = withBudgetState(await withTopUp(change, rest, command.budgetTopUp))
+  if (before.pauseReason === 'budget') checkAffordable(raised, before.budgetAdmission)
+  const run = await saveMoved(change, before, resumeRun(raised, change.now))
   const event = told(change, before, run, 'run.resumed', command)
   reportTopUp(change, run, command)
   return { run, event }
@@ -133,8 +135,8 @@ function reportTopUp(change: Change, run: Run, { budgetTopUp: added }: RunComman
 const LEAST: Usage = { attempts: 1, turns: 1, inputTokens: 1, outputTokens: 1, costMicros: 1, durationMs: 1 }
 
 /** @throws conflict naming the dimension that a run was paused for, where it still has too little */
-function checkAffordable(run: Run): void {
-  const wanted = { ...LEAST, ...run.budgetAdmission?.reservation }
+function checkAffordable(run: Run, admission: Run['budgetAdmission']): void {
+  const wanted = { ...LEAST, ...admission?.reservation }
   const shortage = shortageOf(accountOf(run), wanted)
   if (!shortage) return
   const { dimension, required, remaining } = shortage

@@ -42,22 +42,32 @@ async function cancelCall(change: Change, run: Run, call: ActionCall): Promise<A
 /**
  * The run, unsaved, without what it had under way: what nobody began is canceled, what may have been done is charged. Who
  * waits for the answer of a model closes that turn himself, and charges what it used.
+ * @param before the run as it was before its end
  */
-export async function closeOwnWork(change: Change, run: Run): Promise<Run> {
+export async function closeOwnWork(change: Change, run: Run, before: Run): Promise<Run> {
   let closed = run
   for (const call of await cancelOpenCalls(change, run)) {
     if (call.status === 'running' || !Object.hasOwn(run.budgetReservations, call.id)) continue
     closed = settleCall(change, closed, call, call.status === 'ambiguous' ? ONE_ACTION : {})
   }
-  return closeTurn(change, closed)
+  return closeTurn(change, closed, before)
+}
+
+/** No holder of a run takes longer to notice what became of it. */
+export const NOTICED_WITHIN_MS = 60_000
+
+/** Whether somebody may wait for the model yet: one from whom the run was just taken by a pause, too. */
+function isHeld({ status, pausedFrom, pauseReason, leaseExpiresAt, updatedAt }: Run, now: number): boolean {
+  const isLeased = leaseExpiresAt !== undefined && Date.parse(leaseExpiresAt) > now
+  const ranBefore = status === 'paused' && pauseReason === 'command' && pausedFrom === 'queued'
+  return isLeased || (ranBefore && now - Date.parse(updatedAt) < NOTICED_WITHIN_MS)
 }
 
 /** The run charged with its turn, which is closed; as it is where there is none, or the model is at it. */
-async function closeTurn(change: Change, run: Run): Promise<Run> {
+async function closeTurn(change: Change, run: Run, before: Run): Promise<Run> {
   const { tx, scope, at, now } = change
   const { turn } = (await findTurn(tx, scope, run.id, run.lastAppliedTurn + 1)) ?? {}
-  const isHeld = run.leaseExpiresAt !== undefined && Date.parse(run.leaseExpiresAt) > now
-  if (!turn || (turn.status === 'running' && isHeld)) return run
+  if (!turn || (turn.status === 'running' && isHeld(before, now))) return run
   await saveRecord(tx, turns, { ...turn, status: 'canceled', discardReason: 'run_canceled', completedAt: at }, now)
   change.report({
     ...aboutRun(run),

@@ -1,7 +1,7 @@
 import { accountOf, budgetAlarm, reserve, settle, withBudgetState, type Shortage } from '../budgets.ts'
 import { aboutRun, type Change } from '../change.ts'
 import type { ActionCall } from '../model/action.ts'
-import type { Usage } from '../model/budget.ts'
+import type { Dimension, Usage } from '../model/budget.ts'
 import type { Run } from '../model/run.ts'
 import type { Turn, TurnUsage } from '../model/turn.ts'
 import { pauseRun } from '../run-states.ts'
@@ -56,12 +56,18 @@ function settleBudget(change: Change, run: Run, purpose: Purpose, used: Usage): 
       ...about,
       eventType: `budget.${state}`,
       severity: 'warning',
-      summary: `${state === 'warning' ? 'Little' : 'Nothing'} is left of ${dimension}`,
+      summary: isClosed(settled, dimension)
+        ? COST_UNKNOWN
+        : `${state === 'warning' ? 'Little' : 'Nothing'} is left of ${dimension}`,
       payload: { dimension, limit, used: spent },
     })
   }
   return settled
 }
+
+const COST_UNKNOWN = 'What the model costs is not known: give it a price, or take the limit in dollars away'
+
+const isClosed = ({ unpriced = false }: Run, dimension: Dimension): boolean => unpriced && dimension === 'maxCostMicros'
 
 /** What an action costs of a budget. */
 export const ONE_ACTION = { actions: 1 }
@@ -71,16 +77,21 @@ export const settleCall = (change: Change, run: Run, { id, turnId }: ActionCall,
   settleBudget(change, run, { id, ...(turnId !== undefined && { turnId }), summary: 'An action settled' }, used)
 
 /** The run with what a turn used, in place of what was set aside for it; the next turn is another one. */
-export const settleTurn = (change: Change, run: Run, { id, sequence, usage }: Turn): Run => ({
-  ...settleBudget(change, run, { id, turnId: id, summary: 'A turn settled' }, chargeOf(usage)),
-  lastAppliedTurn: sequence,
-})
+export function settleTurn(change: Change, { unpriced: _, ...run }: Run, { id, sequence, usage }: Turn): Run {
+  const charged = isUnpriced(usage) ? { ...run, unpriced: true } : run
+  const settled = settleBudget(change, charged, { id, turnId: id, summary: 'A turn settled' }, chargeOf(usage))
+  return { ...settled, lastAppliedTurn: sequence }
+}
 
-const chargeOf = ({ inputTokens = 0, outputTokens = 0, costMicros = 0, durationMs = 0 }: TurnUsage): Usage => ({
+/** Tokens were used, and nobody knows what they cost: that is not nothing. */
+const isUnpriced = ({ inputTokens = 0, outputTokens = 0, costMicros }: TurnUsage): boolean =>
+  costMicros === undefined && inputTokens + outputTokens > 0
+
+const chargeOf = ({ inputTokens = 0, outputTokens = 0, costMicros, durationMs = 0 }: TurnUsage): Usage => ({
   turns: 1,
   inputTokens,
   outputTokens,
-  ...(costMicros > 0 && { costMicros }),
+  ...(costMicros !== undefined && { costMicros }),
   durationMs,
 })
 
@@ -103,7 +114,9 @@ export function pauseForBudget(
   change.report({
     ...about,
     eventType: 'run.paused',
-    summary: `Paused: ${required} of ${dimension} is needed, ${remaining} is left`,
+    summary: isClosed(run, dimension)
+      ? COST_UNKNOWN
+      : `Paused: ${required} of ${dimension} is needed, ${remaining} is left`,
     payload: { from: run.status, to: 'paused', reason: 'budget' },
   })
   return {

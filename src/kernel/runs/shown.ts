@@ -6,7 +6,8 @@ export function shownRun({
   actionFailures: _f,
   escalation: _e,
   faults: _s,
+  unpriced: _u,
   ...shown
-}: Run): Omit<Run, 'pendingResults' | 'actionFailures' | 'escalation' | 'faults'> {
+}: Run): Omit<Run, 'pendingResults' | 'actionFailures' | 'escalation' | 'faults' | 'unpriced'> {
   return shown
 }

@@ -1,8 +1,14 @@
 import type { Queryable } from '../../database/database.ts'
 import { returned } from '../../database/rows.ts'
 import type { Scope } from '../model/fields.ts'
-import type { Lease } from './run-leases.ts'
 import { scopeKey } from './scope-key.ts'
+
+/** A worker's right to a call: void once another got a greater token. */
+export interface Lease {
+  owner: string
+  expiresAt: number
+  fencingToken: number
+}
 
 /** Gives the call to a worker for this attempt, and opens its line in the journal: T6. */
 export async function grantCallLease(

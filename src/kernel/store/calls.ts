@@ -106,12 +106,13 @@ export interface CallFilter {
   deploymentId?: string
 }
 
-/** The oldest first. kernel_calls_in_order, _by_run, _by_deployment. */
+/** The oldest first, unless told so. kernel_calls_in_order, _by_run, _by_deployment. */
 export const listCalls = (
   db: Queryable,
   scope: Scope,
   { runId, status, deploymentId }: CallFilter,
   page: PageRequest,
+  order: 'created_asc' | 'created_desc' = 'created_asc',
 ): Promise<RecordPage<ActionCall>> =>
   listRecords(
     db,
@@ -121,6 +122,6 @@ export const listCalls = (
       .equal('t.run_id', runId)
       .among('t.status', status)
       .equal('t.deployment_id', deploymentId),
-    { columns: ['created_at', 'id'] },
+    { columns: ['created_at', 'id'], descending: order === 'created_desc' },
     page,
   )

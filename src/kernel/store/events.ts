@@ -1,7 +1,8 @@
-import type { Param, Queryable } from '../../database/database.ts'
+import type { Queryable } from '../../database/database.ts'
 import { returned } from '../../database/rows.ts'
 import type { Scope } from '../model/fields.ts'
 import { categoryOf, type ActivityEvent, type NewEvent } from '../model/event.ts'
+import { recordsOf, toParam, wellFormed } from './rows.ts'
 import { scopeKey } from './scope-key.ts'
 import { Conditions } from './sql.ts'
 
@@ -14,25 +15,21 @@ function streamOf({ runId, projectId, objectiveId, conversationRefs }: NewEvent)
   return conversationId === undefined ? 'scope' : `conversation:${conversationId}`
 }
 
-/** In one statement, and so the most texts of that statement. */
-const ROWS_AT_ONCE = 8
-
 /**
  * Numbers and writes events of one scope. The last thing that a transaction does: the scope's next writer waits for its
- * end, so that positions stand in the order of commits.
+ * end, so that positions stand in the order of commits. What could go wrong before the statements are sent does so at once.
  */
-export async function appendEvents(tx: Queryable, events: readonly NewEvent[]): Promise<ActivityEvent[]> {
-  const written: ActivityEvent[] = []
-  for (let from = 0; from < events.length; from += ROWS_AT_ONCE) {
-    const rows = events.slice(from, from + ROWS_AT_ONCE).map(completed)
-    const places = await insertEvents(tx, rows)
+export function appendEvents(tx: Queryable, events: readonly NewEvent[]): Promise<ActivityEvent[]> {
+  const rows = events.map(completed)
+  return insertEvents(tx, rows).then(async (places) => {
+    const written: ActivityEvent[] = []
     for (const [i, row] of rows.entries()) {
       const { position, sequence } = returned(places[i])
       await insertConversations(tx, row, position)
       written.push({ ...row, sequence })
     }
-  }
-  return written
+    return written
+  })
 }
 
 /** An event that has no number yet. */
@@ -45,18 +42,36 @@ const completed = (event: NewEvent): Unnumbered => ({
   conversationRefs: event.conversationRefs ?? [],
 })
 
-const columnsOf = ({ payload, usageDelta, ...body }: Unnumbered): Record<string, string | null> => ({
+const COLUMNS = [
+  'event_type',
+  'category',
+  'severity',
+  'visibility',
+  'run_id',
+  'agent_id',
+  'objective_id',
+  'team_id',
+  'project_id',
+  'details',
+  'body',
+] as const
+
+const columnsOf = ({
+  payload,
+  usageDelta,
+  ...body
+}: Unnumbered): Partial<Record<(typeof COLUMNS)[number], unknown>> => ({
   event_type: body.eventType,
   category: categoryOf(body.eventType),
   severity: body.severity,
   visibility: body.visibility,
-  run_id: body.runId ?? null,
-  agent_id: body.agentId ?? null,
-  objective_id: body.objectiveId ?? null,
-  team_id: body.teamId ?? null,
-  project_id: body.projectId ?? null,
-  details: payload || usageDelta ? JSON.stringify({ payload, usageDelta }) : null,
-  body: JSON.stringify(body),
+  run_id: body.runId,
+  agent_id: wellFormed(body.agentId),
+  objective_id: body.objectiveId,
+  team_id: wellFormed(body.teamId),
+  project_id: wellFormed(body.projectId),
+  ...((payload ?? usageDelta) && { details: { payload, usageDelta } }),
+  body,
 })
 
 interface Place {
@@ -64,40 +79,74 @@ interface Place {
   sequence: number
 }
 
+/** What an event becomes: its numbers tell how many of its transaction are behind it, in all and in its stream. */
+type EventRow = Place & { stream: string } & ReturnType<typeof columnsOf>
+
+const NAMES = ['position', 'stream', 'sequence', ...COLUMNS] as const
+
+const TAKE =
+  'ON CONFLICT (scope, name) DO UPDATE SET value = kernel_counters.value + excluded.value RETURNING name, value'
+
 /**
- * Takes numbers and writes the rows with them, in one statement where the database can; gives their places in order. The
- * counters of streams are locked in the order of their names, and that of the scope's positions last.
+ * Takes numbers and writes the rows with them; gives their places in order. The counters of streams are locked in the order of
+ * their names, and that of the scope's positions last.
  */
-async function insertEvents(tx: Queryable, rows: readonly Unnumbered[]): Promise<Place[]> {
-  const [first] = rows
-  if (!first) return []
-  const streams = rows.map(streamOf)
-  const params: Param[] = [scopeKey(first.scope)]
-  const put = (value: Param): string => `$${params.push(value)}`
-  const counters = [...amountsOf(streams)].map(([name, amount]) => `($1, ${put(name)}, ${put(amount)})`)
-  const take = `INSERT INTO kernel_counters (scope, name, value) VALUES ${counters.join(', ')}
-    ON CONFLICT (scope, name) DO UPDATE SET value = kernel_counters.value + excluded.value`
-  const isOne = tx.dialect === 'postgres'
-  if (!isOne) await tx.run(take, params)
-  const columns = rows.map(columnsOf)
-  const names = Object.keys(columns[0] ?? {})
-  const cast = (type: string, ...given: Param[]): string =>
-    given.map((one) => `CAST(${put(one)} AS ${type})`).join(', ')
-  const values = columns.map((row, i) => {
+function insertEvents(tx: Queryable, events: readonly Unnumbered[]): Promise<Place[]> {
+  const [first] = events
+  if (!first) return Promise.resolve([])
+  const streams = events.map(streamOf)
+  const rows = events.map((event, i): EventRow => {
     const behind = streams.slice(i + 1)
-    const inStream = behind.filter((stream) => stream === streams[i]).length
-    return `(${cast('BIGINT', behind.length, inStream)}, ${cast('TEXT', streams[i] ?? '', ...Object.values(row))})`
+    const [stream = ''] = streams.slice(i)
+    const sequence = behind.filter((other) => other === stream).length
+    return { position: behind.length, stream, sequence, ...columnsOf(event) }
   })
-  const places = await tx.all<Place>(
-    `WITH numbers AS (${isOne ? `${take} RETURNING name, value` : 'SELECT name, value FROM kernel_counters WHERE scope = $1'}),
-       told (behind, behind_in_stream, stream, ${names.join(', ')}) AS (VALUES ${values.join(', ')})
-     INSERT INTO kernel_events (scope, position, stream, sequence, ${names.join(', ')})
-     SELECT $1, a.value - behind, told.stream, s.value - behind_in_stream, ${names.join(', ')}
-       FROM told JOIN numbers a ON a.name = '${ACTIVITY}' JOIN numbers s ON s.name = 'stream:' || told.stream
+  const insert = tx.dialect === 'sqlite' ? insertEach : insertAll
+  return insert(tx, scopeKey(first.scope), amountsOf(streams), rows)
+}
+
+type Insert = (
+  tx: Queryable,
+  scope: string,
+  amounts: ReadonlyMap<string, number>,
+  rows: readonly EventRow[],
+) => Promise<Place[]>
+
+/** As one statement. */
+const insertAll: Insert = (tx, scope, amounts, rows) => {
+  const counters = [...amounts].map(([name, value]) => ({ name, value }))
+  const last = (name: string): string => `(SELECT value FROM numbers WHERE name = ${name})`
+  const inserted = tx.all<Place>(
+    `WITH numbers AS (INSERT INTO kernel_counters (scope, name, value)
+       SELECT $1, c.name, c.value FROM ${recordsOf('$2', 'kernel_counters')} c ${TAKE})
+     INSERT INTO kernel_events (scope, ${NAMES.join(', ')})
+     SELECT $1, ${last(`'${ACTIVITY}'`)} - v.position, v.stream, ${last(`'stream:' || v.stream`)} - v.sequence, ${COLUMNS.map((name) => `v.${name}`).join(', ')}
+       FROM ${recordsOf('$3', 'kernel_events')} v
      RETURNING position, sequence`,
-    params,
+    [scope, JSON.stringify(counters), JSON.stringify(rows)],
   )
-  return places.sort((a, b) => a.position - b.position)
+  return inserted.then((places) => places.sort((a, b) => a.position - b.position))
+}
+
+/** SQLite has no way to the server to save, and takes single values faster. */
+const insertEach: Insert = async (tx, scope, amounts, rows) => {
+  const last = new Map<string, number>()
+  for (const [name, amount] of amounts) {
+    const sql = `INSERT INTO kernel_counters (scope, name, value) VALUES ($1, $2, $3) ${TAKE}`
+    last.set(name, returned(await tx.get<{ value: number }>(sql, [scope, name, amount])).value)
+  }
+  const places: Place[] = []
+  for (const row of rows) {
+    const position = returned(last.get(ACTIVITY)) - row.position
+    const sequence = returned(last.get(`stream:${row.stream}`)) - row.sequence
+    const values = NAMES.map((name) => toParam({ ...row, position, sequence }[name]))
+    await tx.run(
+      `INSERT INTO kernel_events (scope, ${NAMES.join(', ')}) VALUES ($1, ${NAMES.map((_, i) => `$${i + 2}`).join(', ')})`,
+      [scope, ...values],
+    )
+    places.push({ position, sequence })
+  }
+  return places
 }
 
 const ACTIVITY = 'activity'

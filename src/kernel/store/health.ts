@@ -1,9 +1,11 @@
+import { isAbsolute } from 'node:path'
 import type { Database, Queryable } from '../../database/database.ts'
+import { probeRoom } from '../../database/full-disk.ts'
 import { scopeOf } from './scope-key.ts'
 import type { Scope } from '../model/fields.ts'
 import type { Worker } from './workers.ts'
 
-/** Reads, and writes what it takes back. Rejects when either fails. */
+/** Reads, and writes what it takes back, which a file is not touched by: there has to be room beside it. Rejects when one fails. */
 export async function probeStore(database: Database): Promise<void> {
   const undone = new Error('undone')
   await database.get('SELECT value FROM kernel_meta WHERE name = $1', ['cursor_key'])
@@ -15,6 +17,7 @@ export async function probeStore(database: Database): Promise<void> {
     .catch((error: unknown) => {
       if (error !== undone) throw error
     })
+  if (database.dialect === 'sqlite' && isAbsolute(database.location)) await probeRoom(database.location)
 }
 
 /** Scopes and kinds of work whose pools are all silent since then, and how many are not. The rows are few: one a pool. */

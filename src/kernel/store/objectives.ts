@@ -1,9 +1,10 @@
 import { inList, type Queryable } from '../../database/database.ts'
 import type { Owner, Party, Scope } from '../model/fields.ts'
 import type { Objective, ObjectiveStatus } from '../model/objective.ts'
-import { listRecords, type Family, type PageRequest, type RecordPage } from './records.ts'
+import type { Family, PageRequest, RecordPage } from './records.ts'
 import { scopeKey } from './scope-key.ts'
 import { Conditions, ms } from './sql.ts'
+import { walkRecords } from './walk.ts'
 
 export const objectives: Family<Objective> = {
   table: 'kernel_objectives',
@@ -22,22 +23,23 @@ export interface ObjectiveFilter {
   status?: readonly ObjectiveStatus[]
 }
 
-/** The highest priority first, then the last changed; kernel_objectives_in_order, _by_owner, _by_status. */
+/** The highest priority first, then the last changed; kernel_objectives_in_order, _by_owner, _by_status, _by_recency. */
 export const listObjectives = (
   db: Queryable,
   scope: Scope,
   { owner, status }: ObjectiveFilter,
-  page: PageRequest,
+  page: PageRequest & { now: number },
 ): Promise<RecordPage<Objective>> =>
-  listRecords(
+  walkRecords(
     db,
     objectives,
-    new Conditions()
-      .and('t.scope = ?', scopeKey(scope))
-      .equal('t.owner_type', owner?.type)
-      .equal('t.owner_id', owner?.id)
-      .among('t.status', status),
-    { columns: ['precedence', 'recency', 'id'] },
+    () =>
+      new Conditions()
+        .and('t.scope = ?', scopeKey(scope))
+        .equal('t.owner_type', owner?.type)
+        .equal('t.owner_id', owner?.id)
+        .among('t.status', status),
+    ['precedence', 'recency', 'id'],
     page,
   )
 

@@ -1,9 +1,10 @@
 import type { Queryable } from '../../database/database.ts'
 import type { Owner, Scope } from '../model/fields.ts'
 import type { Project, ProjectStatus } from '../model/project.ts'
-import { insertRecord, listRecords, saveRecord, type Family, type PageRequest, type RecordPage } from './records.ts'
+import { insertRecord, saveRecord, type Family, type PageRequest, type RecordPage } from './records.ts'
 import { scopeKey } from './scope-key.ts'
 import { Conditions, ms } from './sql.ts'
+import { walkRecords } from './walk.ts'
 
 export const projects: Family<Project> = {
   table: 'kernel_projects',
@@ -55,20 +56,18 @@ export function listProjects(
   db: Queryable,
   scope: Scope,
   { owner, status, objectiveId }: ProjectFilter,
-  page: PageRequest,
+  page: PageRequest & { now: number },
 ): Promise<RecordPage<Project>> {
   const key = scopeKey(scope)
-  const where = new Conditions()
-    .and('t.scope = ?', key)
-    .equal('t.owner_type', owner?.type)
-    .equal('t.owner_id', owner?.id)
-    .among('t.status', status)
-  if (objectiveId !== undefined) {
-    where.and(
-      't.id IN (SELECT project_id FROM kernel_project_objectives WHERE scope = ? AND objective_id = ?)',
-      key,
-      objectiveId,
-    )
+  const conditions = (): Conditions => {
+    const where = new Conditions()
+      .and('t.scope = ?', key)
+      .equal('t.owner_type', owner?.type)
+      .equal('t.owner_id', owner?.id)
+      .among('t.status', status)
+    if (objectiveId === undefined) return where
+    const served = 't.id IN (SELECT project_id FROM kernel_project_objectives WHERE scope = ? AND objective_id = ?)'
+    return where.and(served, key, objectiveId)
   }
-  return listRecords(db, projects, where, { columns: ['recency', 'id'] }, page)
+  return walkRecords(db, projects, conditions, ['recency', 'id'], page)
 }

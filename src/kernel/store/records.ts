@@ -2,6 +2,7 @@ import type { Param, Queryable, Row } from '../../database/database.ts'
 import { toTimestamp } from '../../base/clock.ts'
 import { conflict, expectRevision, notFound } from '../errors.ts'
 import type { Recorded, Scope } from '../model/fields.ts'
+import { wellFormed, writeRow } from './rows.ts'
 import { scopeKey } from './scope-key.ts'
 import { forUpdate, type Conditions } from './sql.ts'
 
@@ -67,23 +68,32 @@ export async function saveRecord<T extends Recorded>(
   now: number,
 ): Promise<T> {
   const next: T = { ...record, revision: record.revision + 1, updatedAt: toTimestamp(now) }
-  const columns: Record<string, Param> = {
-    revision: next.revision,
-    ...family.columns(next),
-    body: bodyOf(family, next),
-  }
+  const columns = family.columns(next)
   for (const name of family.fixed ?? []) delete columns[name]
-  const changed = await tx.run(
-    `UPDATE ${family.table} SET ${Object.keys(columns)
-      .map((name, i) => `${name} = $${i + 4}`)
-      .join(', ')} WHERE scope = $1 AND id = $2 AND revision = $3`,
-    [scopeKey(record.scope), record.id, record.revision, ...Object.values(columns)],
-  )
-  if (changed === 0) {
+  if (!(await updateRecord(tx, family, next, columns))) {
     const current = await readRecord(tx, family, record.scope, record.id)
     expectRevision(record.revision, current.revision)
   }
   return next
+}
+
+function updateRecord<T extends Recorded>(
+  tx: Queryable,
+  family: Family<T>,
+  next: T,
+  columns: Record<string, Param>,
+): Promise<boolean> {
+  const { table } = family
+  const row: Record<string, unknown> & { id: string } = { id: next.id, revision: next.revision }
+  for (const [name, value] of Object.entries(columns)) row[name] = wellFormed(value)
+  row['body'] = family.body?.(next) ?? next
+  const names = Object.keys(row).slice(1)
+  return writeRow(
+    tx,
+    { scope: scopeKey(next.scope), table, row },
+    (v, from) => `UPDATE ${table} SET ${names.map((name) => `${name} = ${v[name]}`).join(', ')} ${from}
+     WHERE ${table}.scope = $1 AND ${table}.id = ${v['id']} AND ${table}.revision = ${v['revision']} - 1`,
+  )
 }
 
 export async function findRecord<T extends Recorded>(

@@ -56,40 +56,42 @@ const FREE = freeWith('COALESCE(s.active, 0)')
 
 /** What the order of claims goes by. */
 export const KEY = ['rank', 'deadline', 'queue_entered_at', 'id'] as const
-const ORDER = `ORDER BY ${KEY.map((column) => `t.${column}`).join(', ')} LIMIT 1`
+const ORDER = `ORDER BY ${KEY.map((column) => `t.${column}`).join(', ')}`
 
 const LEFT = 'SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND owner IS NOT NULL AND held = 0'
 
 type CandidateRow = Row & { body: string }
 
 /**
- * The run that is to be claimed next, locked: due and unblocked, or left by its holder. Undefined when there is none.
+ * The runs that are to be claimed next, so many at most, locked: due and unblocked each for itself, or left by their holders.
  * Before it come `markDue` and `lapseLeases`. kernel_runs_to_claim, kernel_run_leases_ended. Contract: kernel-1.md 14.1
  */
-export async function findClaimable(tx: Queryable, scope: Scope, claimant: Claimant): Promise<Candidate | undefined> {
-  const { limits, knownAgents, left } = claimant
+export async function findClaimable(
+  tx: Queryable,
+  scope: Scope,
+  { limits, knownAgents, left, kinds }: Claimant,
+  count: number,
+): Promise<Candidate[]> {
   const bounds = [limits.agent, limits.owner, limits.objective, limits.concurrency_key, Number(knownAgents)]
   const select = selectFrom(runs, KEY)
-  const found: { row: CandidateRow; recovered: boolean }[] = []
-  for (const kind of claimant.kinds) {
-    const queued = await tx.get<CandidateRow>(
-      `${select} WHERE t.scope = $1 AND t.kind = $7 AND t.status = 'queued' AND t.due = 1 AND ${FREE}
-       ${ORDER}${skipLocked(tx, 'OF t')}`,
-      [scopeKey(scope), ...bounds, kind],
+  const find = async (where: string, param: string, recovered: boolean): Promise<Found[]> => {
+    const rows = await tx.all<CandidateRow>(
+      `${select} WHERE t.scope = $1 AND ${where} AND ${FREE}
+       ${ORDER} LIMIT ${Math.trunc(count)}${skipLocked(tx, 'OF t')}`,
+      [scopeKey(scope), ...bounds, param],
     )
-    if (queued) found.push({ row: queued, recovered: false })
+    return rows.map((row) => ({ row, recovered }))
   }
-  const abandoned =
-    left &&
-    (await tx.get<CandidateRow>(
-      `${select} WHERE t.scope = $1 AND t.kind IN ${inList(tx, '$7')} AND t.status = 'running' AND ${FREE}
-       AND ${amongFew(tx, 't.id', LEFT)}
-     ${ORDER}${skipLocked(tx, 'OF t')}`,
-      [scopeKey(scope), ...bounds, JSON.stringify(claimant.kinds)],
-    ))
-  if (abandoned) found.push({ row: abandoned, recovered: true })
-  const first = found.sort((a, b) => compareKeys(a.row, b.row))[0]
-  return first && { run: toRecord(runs, first.row), recovered: first.recovered }
+  const queued = kinds.map((kind) => find(`t.kind = $7 AND t.status = 'queued' AND t.due = 1`, kind, false))
+  const isLeft = `t.kind IN ${inList(tx, '$7')} AND t.status = 'running' AND ${amongFew(tx, 't.id', LEFT)}`
+  const found = await Promise.all(left ? [...queued, find(isLeft, JSON.stringify(kinds), true)] : queued)
+  const first = found.flat().sort((a, b) => compareKeys(a.row, b.row))
+  return first.slice(0, count).map(({ row, recovered }) => ({ run: toRecord(runs, row), recovered }))
+}
+
+interface Found {
+  row: CandidateRow
+  recovered: boolean
 }
 
 export function compareKeys(a: Row, b: Row): number {

@@ -1,34 +1,25 @@
-import type { Queryable } from '../../database/database.ts'
-import { returned } from '../../database/rows.ts'
+import { inList, type Queryable } from '../../database/database.ts'
 import type { Scope } from '../model/fields.ts'
 import { scopeKey } from './scope-key.ts'
-import { freeSlots } from './slots.ts'
-import { amongFew, skipLocked } from './sql.ts'
+import { freeSlots, idsOf } from './slots.ts'
+import { amongFew, amongIds, skipLocked } from './sql.ts'
 
-/** A worker's right to a run: void once another got a greater token. */
-export interface Lease {
-  owner: string
-  expiresAt: number
-  fencingToken: number
-}
-
-/** Gives the run to a worker, whoever had it; its slots are taken already. */
-export async function grantLease(
+/** Gives runs to a worker, whoever had them. Gives the fencing token of each: one with a smaller token writes nothing more. */
+export async function grantLeases(
   tx: Queryable,
   scope: Scope,
-  runId: string,
+  runs: readonly { id: string }[],
   { owner, now, leaseMs }: { owner: string; now: number; leaseMs: number },
-): Promise<Lease> {
-  const expiresAt = now + leaseMs
-  const row = await tx.get<{ fencing_token: number }>(
+): Promise<Map<string, number>> {
+  const granted = await tx.all<{ run_id: string; fencing_token: number }>(
     `INSERT INTO kernel_run_leases (scope, run_id, owner, expires_at, fencing_token, claimed_at, held)
-     VALUES ($1, $2, $3, $4, 1, $5, 1)
+     SELECT $1, ids.value, $3, $4, 1, $5, 1 FROM ${inList(tx, '$2')} ids WHERE true
      ON CONFLICT (scope, run_id) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at,
        fencing_token = kernel_run_leases.fencing_token + 1, claimed_at = excluded.claimed_at, held = 1
-     RETURNING fencing_token`,
-    [scopeKey(scope), runId, owner, expiresAt, now],
+     RETURNING run_id, fencing_token`,
+    [scopeKey(scope), idsOf(runs), owner, now + leaseMs, now],
   )
-  return { owner, expiresAt, fencingToken: returned(row).fencing_token }
+  return new Map(granted.map((row) => [row.run_id, row.fencing_token]))
 }
 
 /** False when it ran out, or another has the run: the work is to be dropped. */
@@ -59,20 +50,27 @@ export async function holdsLease(tx: Queryable, scope: Scope, runId: string, fen
   return touched === 1
 }
 
-/** Ends the lease of a run that leaves `running`, and frees what it took up. */
-export async function releaseLease(tx: Queryable, scope: Scope, runId: string): Promise<void> {
-  const key = scopeKey(scope)
-  const wasHeld = await tx.run(
-    `UPDATE kernel_run_leases SET owner = NULL, expires_at = NULL, held = 0 WHERE scope = $1 AND run_id = $2 AND held = 1`,
-    [key, runId],
-  )
-  if (wasHeld === 1) await freeSlots(tx, key, runId)
-  else
-    await tx.run('UPDATE kernel_run_leases SET owner = NULL, expires_at = NULL WHERE scope = $1 AND run_id = $2', [
-      key,
-      runId,
-    ])
+/** Ends the leases of runs that leave `running`; gives those whose slots are to be freed. The key of kernel_run_leases. */
+export async function endLeases(
+  tx: Queryable,
+  scope: Scope,
+  runs: readonly { id: string }[],
+): Promise<{ id: string }[]> {
+  if (runs.length === 0) return []
+  const end = (held: 0 | 1): Promise<{ id: string }[]> =>
+    tx.all(
+      `UPDATE kernel_run_leases SET owner = NULL, expires_at = NULL, held = 0
+        WHERE scope = $1 AND held = ${held} AND ${amongIds(tx, 'run_id', '$2')} RETURNING run_id AS id`,
+      [scopeKey(scope), idsOf(runs)],
+    )
+  const released = await end(1)
+  if (released.length < runs.length) await end(0)
+  return released
 }
+
+/** The same, with their slots. */
+export const releaseLeases = async (tx: Queryable, scope: Scope, runs: readonly { id: string }[]): Promise<void> =>
+  freeSlots(tx, scope, await endLeases(tx, scope, runs))
 
 /** Lets a lease run out now, so that another may go on with the run at once; nothing where it is another's by now. */
 export async function abandonLease(
@@ -81,29 +79,27 @@ export async function abandonLease(
   runId: string,
   { fencingToken, now }: { fencingToken: number; now: number },
 ): Promise<void> {
-  const key = scopeKey(scope)
   const abandoned = await tx.run(
     `UPDATE kernel_run_leases SET held = 0, expires_at = $4
       WHERE scope = $1 AND run_id = $2 AND fencing_token = $3 AND held = 1`,
-    [key, runId, fencingToken, now],
+    [scopeKey(scope), runId, fencingToken, now],
   )
-  if (abandoned === 1) await freeSlots(tx, key, runId)
+  if (abandoned === 1) await freeSlots(tx, scope, [{ id: runId }])
 }
 
 const LAPSES_AT_ONCE = 100
 
 /** Frees what runs take up whose lease ran out: they may be claimed anew. kernel_run_leases_to_end. */
 export async function lapseLeases(tx: Queryable, scope: Scope, now: number): Promise<number> {
-  const key = scopeKey(scope)
-  const lapsed = await tx.all<{ run_id: string }>(
+  const lapsed = await tx.all<{ id: string }>(
     `UPDATE kernel_run_leases SET held = 0 WHERE scope = $1 AND ${amongFew(
       tx,
       'run_id',
       `SELECT run_id FROM kernel_run_leases WHERE scope = $1 AND held = 1 AND expires_at <= $2
         ORDER BY expires_at LIMIT ${LAPSES_AT_ONCE}${skipLocked(tx)}`,
-    )} RETURNING run_id`,
-    [key, now],
+    )} RETURNING run_id AS id`,
+    [scopeKey(scope), now],
   )
-  for (const { run_id: runId } of lapsed) await freeSlots(tx, key, runId)
+  await freeSlots(tx, scope, lapsed)
   return lapsed.length
 }

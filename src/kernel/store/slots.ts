@@ -2,7 +2,7 @@ import { inList, type Queryable } from '../../database/database.ts'
 import type { Scope } from '../model/fields.ts'
 import type { Run } from '../model/run.ts'
 import { scopeKey } from './scope-key.ts'
-import { forUpdate } from './sql.ts'
+import { amongIds, forUpdate } from './sql.ts'
 
 export const SLOT_KINDS = ['agent', 'owner', 'objective', 'concurrency_key', 'resource'] as const
 export type SlotKind = (typeof SLOT_KINDS)[number]
@@ -82,32 +82,42 @@ export async function findFullQueue(tx: Queryable, scope: Scope, agent: string):
   return limit > 0 && queued?.count === limit ? limit : undefined
 }
 
-/** Takes all that a run needs, or gives false: what it took then is undone with the transaction. The keys of both tables. */
-export async function takeSlots(tx: Queryable, run: Run, limits: WorkerLimits): Promise<boolean> {
-  const limit = `CASE excluded.kind WHEN 'agent' THEN $3 WHEN 'owner' THEN $4 WHEN 'objective' THEN $5
-                   WHEN 'concurrency_key' THEN $6 ELSE 0 END`
+/** What these runs take up together, in the order in which slots are locked. The key of kernel_run_slots. */
+const needsOf = (db: Queryable, amount: string): string =>
+  `SELECT scope, kind, name, CAST(${amount} AS BIGINT), 0 FROM kernel_run_slots
+    WHERE scope = $1 AND ${amongIds(db, 'run_id', '$2')} GROUP BY scope, kind, name`
+
+const CHANGE = 'ON CONFLICT (scope, kind, name) DO UPDATE SET active = kernel_slots.active + excluded.active'
+
+/** Takes all that runs need, or gives false: what it took then is undone with the transaction. The keys of both tables. */
+export async function takeSlots(
+  tx: Queryable,
+  scope: Scope,
+  runs: readonly Run[],
+  limits: WorkerLimits,
+): Promise<boolean> {
+  const limitOf = (kind: string): string =>
+    `CASE ${kind} WHEN 'agent' THEN $3 WHEN 'owner' THEN $4 WHEN 'objective' THEN $5 WHEN 'concurrency_key' THEN $6 ELSE 0 END`
   const taken = await tx.run(
-    `INSERT INTO kernel_slots (scope, kind, name, active, capacity, closed)
-     SELECT scope, kind, name, amount, NULL, 0 FROM kernel_run_slots WHERE scope = $1 AND run_id = $2 ORDER BY kind, name
-     ON CONFLICT (scope, kind, name) DO UPDATE SET active = kernel_slots.active + excluded.active
-       WHERE kernel_slots.closed = 0
+    `INSERT INTO kernel_slots (scope, kind, name, active, closed)
+     ${needsOf(tx, 'SUM(amount)')} HAVING ${limitOf('kind')} = 0 OR SUM(amount) <= ${limitOf('kind')} ORDER BY kind, name
+     ${CHANGE} WHERE kernel_slots.closed = 0
          AND (kernel_slots.capacity IS NULL OR kernel_slots.active + excluded.active <= kernel_slots.capacity)
-         AND (${limit} = 0 OR kernel_slots.active + excluded.active <= ${limit})`,
-    [scopeKey(run.scope), run.id, limits.agent, limits.owner, limits.objective, limits.concurrency_key],
+         AND (${limitOf('excluded.kind')} = 0 OR kernel_slots.active + excluded.active <= ${limitOf('excluded.kind')})`,
+    [scopeKey(scope), idsOf(runs), limits.agent, limits.owner, limits.objective, limits.concurrency_key],
   )
-  return taken === slotsOf(run).length
+  return taken === new Set(runs.flatMap(slotsOf).map(({ kind, name }) => `${kind} ${name}`)).size
 }
 
-/** Frees what a run took up. Slots are locked in the order of their key, as everywhere. The keys of both tables. */
-export const freeSlots = (tx: Queryable, scope: string, runId: string): Promise<number> =>
-  tx.run(
-    `UPDATE kernel_slots SET active = kernel_slots.active - n.amount
-       FROM (SELECT s.kind, s.name, r.amount
-               FROM kernel_run_slots r JOIN kernel_slots s ON s.scope = r.scope AND s.kind = r.kind AND s.name = r.name
-              WHERE r.scope = $1 AND r.run_id = $2 ORDER BY s.kind, s.name${forUpdate(tx, 'OF s')}) n
-      WHERE kernel_slots.scope = $1 AND kernel_slots.kind = n.kind AND kernel_slots.name = n.name`,
-    [scope, runId],
-  )
+/** Frees what runs took up. Slots are locked in the order of their key, as everywhere. The keys of both tables. */
+export async function freeSlots(tx: Queryable, scope: Scope, runs: readonly { id: string }[]): Promise<void> {
+  if (runs.length === 0) return
+  const free = `INSERT INTO kernel_slots (scope, kind, name, active, closed) ${needsOf(tx, '-SUM(amount)')} ORDER BY kind, name ${CHANGE}`
+  await tx.run(free, [scopeKey(scope), idsOf(runs)])
+}
+
+/** As one parameter. */
+export const idsOf = (runs: readonly { id: string }[]): string => JSON.stringify(runs.map(({ id }) => id))
 
 export interface AgentSlot {
   name: string

@@ -1,4 +1,4 @@
-import type { Param, Queryable } from '../../database/database.ts'
+import { inList, type Param, type Queryable } from '../../database/database.ts'
 
 /** What narrows a list: conditions that are all true, with their parameters. */
 export class Conditions {
@@ -33,6 +33,10 @@ export class Conditions {
  */
 export const amongFew = (db: Queryable, column: string, select: string): string =>
   db.dialect === 'sqlite' ? `${column} IN (${select})` : `${column} = ANY (ARRAY(${select}))`
+
+/** `column` is among a list of ids, as JSON in one parameter; they are looked up one by one. */
+export const amongIds = (db: Queryable, column: string, param: string): string =>
+  db.dialect === 'sqlite' ? `${column} IN ${inList(db, param)}` : `${column} = ANY (ARRAY${inList(db, param)})`
 
 /** Takes the lock of the rows that a transaction will change; SQLite has one writer anyway. */
 export const forUpdate = (db: Queryable, of = ''): string => (db.dialect === 'sqlite' ? '' : ` FOR UPDATE ${of}`)

@@ -46,7 +46,7 @@ export type PostgresStoreOptions = z.input<typeof postgresOptions>
 
 /** @throws TypeError naming an option that does not fit */
 export function checkStoreOptions<T extends z.ZodType>(schema: T, given: z.input<T>): z.output<T> {
-  const checked = schema.safeParse(given)
+  const checked = schema.safeParse(given, { jitless: true }) // compiling is not worth it for once
   if (checked.success) return checked.data
   const [issue] = checked.error.issues
   throw new TypeError(`kernel store: ${[issue?.path.join('.'), issue?.message].filter(Boolean).join(': ')}`)

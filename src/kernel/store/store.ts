@@ -66,17 +66,21 @@ export async function newSqliteStore(path: string, options: SqliteStoreOptions =
  */
 export async function newPostgresStore(dsn: string, options: PostgresStoreOptions = {}): Promise<KernelStore> {
   const { schema, pool, migrationLock, migrationObserver, clock } = checkStoreOptions(postgresOptions, options)
-  const database = openPostgres({ url: within(dsn, schema), pool, sharesFlush: true })
+  const database = openPostgres({ url: within(dsn, schema), pool, locksBriefly: true })
   await closingOnFailure(database, () => createSchema(database, schema))
   const observer = migrationObserver && { observer: migrationObserver }
   return openStore(database, 'postgres', clock, { lock: migrationLock, ...observer })
 }
 
+/** Each statement has an index. A plan that reads a table whole while that is small would be kept while it fills. */
+const PLANNING = ['enable_seqscan=off', 'enable_hashjoin=off', 'enable_mergejoin=off']
+
 /** The DSN whose connections see a schema first. */
 function within(dsn: string, schema: string): string {
   const url = new URL(dsn)
   const parameters = url.searchParams.get('options')
-  url.searchParams.set('options', [parameters, `-c search_path=${schema}`].filter(Boolean).join(' '))
+  const settings = [`search_path=${schema}`, ...PLANNING].map((setting) => `-c ${setting}`)
+  url.searchParams.set('options', [parameters, ...settings].filter(Boolean).join(' '))
   return url.href
 }
 

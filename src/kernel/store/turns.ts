@@ -1,9 +1,11 @@
 import { toTimestamp } from '../../base/clock.ts'
 import type { Queryable } from '../../database/database.ts'
 import type { Scope } from '../model/fields.ts'
+import type { StoredOutcome } from '../model/outcome.ts'
 import type { Run } from '../model/run.ts'
 import type { KeptTurn, Turn, TurnStatus } from '../model/turn.ts'
 import { listRecords, type Family, type RecordPage } from './records.ts'
+import { writeRow } from './rows.ts'
 import { scopeKey } from './scope-key.ts'
 import { Conditions } from './sql.ts'
 
@@ -14,28 +16,46 @@ export const turns: Family<Turn> = {
   columns: ({ runId, sequence, status }) => ({ run_id: runId, sequence, status }),
 }
 
+const COLUMNS = {
+  id: 'TEXT',
+  revision: 'BIGINT',
+  run_id: 'TEXT',
+  sequence: 'BIGINT',
+  status: 'TEXT',
+  outcome: 'TEXT',
+  body: 'TEXT',
+  fencing_token: 'BIGINT',
+} as const
+
+const rowOf = (turn: Turn, fencingToken: number, outcome?: StoredOutcome): Parameters<typeof writeRow>[1] => ({
+  scope: scopeKey(turn.scope),
+  table: 'kernel_turns',
+  columns: COLUMNS,
+  row: {
+    id: turn.id,
+    revision: turn.revision,
+    run_id: turn.runId,
+    sequence: turn.sequence,
+    status: turn.status,
+    ...(outcome && { outcome }),
+    body: turn,
+    fencing_token: fencingToken,
+  },
+})
+
 /** While its holder has the run: one that ran out is good until another has it. The key of kernel_run_leases. */
-const HELD = `EXISTS (SELECT 1 FROM kernel_run_leases l
-  WHERE l.scope = $1 AND l.run_id = $3 AND l.fencing_token = $4 AND l.owner IS NOT NULL)`
+const isHeld = (v: Readonly<Record<string, string>>): string => `EXISTS (SELECT 1 FROM kernel_run_leases l
+  WHERE l.scope = $1 AND l.run_id = ${v['run_id']} AND l.fencing_token = ${v['fencing_token']} AND l.owner IS NOT NULL)`
 
 /** Begins a turn: T3. False where the lease is lost, or the turn is there already. The unique keys of kernel_turns. */
-export async function insertTurn(tx: Queryable, turn: Turn, fencingToken: number): Promise<boolean> {
-  const inserted = await tx.run(
-    `INSERT INTO kernel_turns (scope, id, revision, run_id, sequence, status, body)
-     SELECT $1, $2, $5, $3, $6, $7, $8 WHERE ${HELD} ON CONFLICT DO NOTHING`,
-    [
-      scopeKey(turn.scope),
-      turn.id,
-      turn.runId,
-      fencingToken,
-      turn.revision,
-      turn.sequence,
-      turn.status,
-      JSON.stringify(turn),
-    ],
+export const insertTurn = (tx: Queryable, turn: Turn, fencingToken: number): Promise<boolean> =>
+  writeRow(
+    tx,
+    rowOf(turn, fencingToken),
+    (v, from) => `INSERT INTO kernel_turns (scope, id, revision, run_id, sequence, status, body)
+     SELECT $1, ${v['id']}, ${v['revision']}, ${v['run_id']}, ${v['sequence']}, ${v['status']}, ${v['body']} ${from}
+      WHERE ${isHeld(v)} ON CONFLICT DO NOTHING`,
   )
-  return inserted === 1
-}
 
 /** The outcome and usage of a turn: T4. Undefined where the lease is lost, or another went on with the turn. */
 export async function storeOutcome(
@@ -44,22 +64,15 @@ export async function storeOutcome(
   { fencingToken, now }: { fencingToken: number; now: number },
 ): Promise<Turn | undefined> {
   const next: Turn = { ...turn, revision: turn.revision + 1, updatedAt: toTimestamp(now) }
-  const stored = await tx.run(
-    `UPDATE kernel_turns SET revision = $5, status = $6, outcome = $7, body = $8
-      WHERE scope = $1 AND id = $2 AND run_id = $3 AND revision = $9 AND ${HELD}`,
-    [
-      scopeKey(turn.scope),
-      turn.id,
-      turn.runId,
-      fencingToken,
-      next.revision,
-      next.status,
-      outcome === undefined ? null : JSON.stringify(outcome),
-      JSON.stringify(next),
-      turn.revision,
-    ],
+  const stored = await writeRow(
+    tx,
+    rowOf(next, fencingToken, outcome),
+    (v, from) => `UPDATE kernel_turns
+        SET revision = ${v['revision']}, status = ${v['status']}, outcome = ${v['outcome']}, body = ${v['body']} ${from}
+      WHERE kernel_turns.scope = $1 AND kernel_turns.id = ${v['id']} AND kernel_turns.run_id = ${v['run_id']}
+        AND kernel_turns.revision = ${v['revision']} - 1 AND ${isHeld(v)}`,
   )
-  return stored === 1 ? next : undefined
+  return stored ? next : undefined
 }
 
 /** The turn of a run with this number, as kept: to go on with after a crash. The unique key of run and sequence. */

@@ -1,0 +1,1 @@
+DROP INDEX kernel_objectives_by_recency;
