@@ -67,8 +67,8 @@ export function uuidAt(ms: number): string {
 const COUNTER_BITS = 12
 const POOL_BYTES = 4096
 
-/** Of the system's generator, asked for so many at a time. */
-function pooledBytes(): (bytes: number) => Uint8Array {
+/** Bytes of the system's generator, asked for many at a time. */
+export function pooledBytes(): (bytes: number) => Uint8Array {
   let pool = Buffer.alloc(0)
   return (bytes) => {
     if (pool.length < bytes) pool = randomBytes(POOL_BYTES)

@@ -75,6 +75,8 @@ export class MemoryService {
   readonly #index: SearchIndex
   readonly #log: Logger
   readonly #closing = new AbortController()
+  /** The workspace asked for last, and the version of the database that it is of. */
+  #lastAsked: { workspace: Workspace; version: number | undefined } | undefined
 
   constructor({ databases, index, createEmbedder, buildVectorIndexes, settings, clock, ids, log }: MemoryParts) {
     const { limits } = settings
@@ -128,8 +130,12 @@ export class MemoryService {
 
   /** @throws not_found 404. */
   async requireWorkspace(id: string): Promise<Workspace> {
+    const version = this.seams.metadata.version()
+    const known = this.#lastAsked
+    if (version !== undefined && known?.version === version && known.workspace.id === id) return known.workspace
     const workspace = await findWorkspace(this.seams.metadata, id)
     if (!workspace) throw notFound('workspace', id)
+    this.#lastAsked = { workspace, version }
     return workspace
   }
 

@@ -30,27 +30,33 @@ const PAIR_WEIGHT = 0.25
 const GRAM_WEIGHT = 1.5
 const MEMO_LIMIT = 50_000
 
-/** What a word adds to a vector: signed weights at places. */
+/** What a word adds to a vector: at the first place the weight of its stem, at the others that of a gram; less at `~place`. */
 interface Word {
   stem: string
   hash: number
-  places: Uint16Array
-  weights: Float64Array
+  /** A plain list: of typed arrays so small, the making and the collecting cost more than the words themselves. */
+  places: readonly number[]
+  gramWeight: number
 }
 
 const memo = new Map<string, Word>()
+/** What the text at hand comes to: 8 KB that need not be made anew. */
+const total = new Float64Array(HASH_DIMENSION)
 
 function embed(text: string, idf: (stem: string) => number): Float32Array {
-  const sum = new Float64Array(HASH_DIMENSION)
+  total.fill(0)
   const sequence = contentWords(words(splitIdentifiers(text))).map(wordOf)
   for (const [word, count] of counted(sequence)) {
     const factor = damped(count) * idf(word.stem)
-    for (let i = 0; i < word.places.length; i++) addTo(sum, word.places[i] ?? 0, factor * (word.weights[i] ?? 0))
+    const { places } = word
+    addTo(places[0] ?? 0, factor)
+    const share = factor * word.gramWeight
+    for (let i = 1; i < places.length; i++) addTo(places[i] ?? 0, share)
   }
   for (const [hash, { count, weight }] of pairsOf(sequence, idf)) {
-    addTo(sum, placeOf(hash), PAIR_WEIGHT * damped(count) * weight * signOf(hash))
+    addTo(placeOf(hash), PAIR_WEIGHT * damped(count) * weight)
   }
-  return unit(sum)
+  return unit()
 }
 
 function wordOf(word: string): Word {
@@ -63,25 +69,18 @@ function wordOf(word: string): Word {
   return known
 }
 
+/** Plain loops and no string a gram: with these a text of 20 new words took 95 µs, not 62. */
 function features(word: string): Word {
   const stemmed = stem(word)
-  const hash = hashOf(`word ${stemmed}`)
-  const grams = gramsOf(`^${word}$`).map((gram) => hashOf(`gram ${gram}`))
-  const gramWeight = GRAM_WEIGHT / Math.sqrt(grams.length)
-  return {
-    stem: stemmed,
-    hash,
-    places: Uint16Array.from([hash, ...grams], placeOf),
-    weights: Float64Array.from([hash, ...grams], (each, i) => signOf(each) * (i === 0 ? 1 : gramWeight)),
-  }
-}
-
-function gramsOf(framed: string): string[] {
-  const grams: string[] = []
+  const hash = mixed(added(OF_WORD, stemmed))
+  const places = [placeOf(hash)]
+  const framed = `^${word}$`
   for (let length = 3; length <= 5; length++) {
-    for (let at = 0; at + length <= framed.length; at++) grams.push(framed.slice(at, at + length))
+    for (let at = 0; at + length <= framed.length; at++) {
+      places.push(placeOf(mixed(added(OF_GRAM, framed, at, at + length))))
+    }
   }
-  return grams
+  return { stem: stemmed, hash, places, gramWeight: GRAM_WEIGHT / Math.sqrt(places.length - 1) }
 }
 
 function counted(sequence: readonly Word[]): Map<Word, number> {
@@ -110,19 +109,23 @@ function pairsOf(
 }
 
 const damped = (count: number): number => 1 + Math.log(count)
-const placeOf = (hash: number): number => hash % HASH_DIMENSION
-const signOf = (hash: number): number => ((hash >>> 16) & 1 ? 1 : -1)
+/** `~place` where the sign is minus. */
+const placeOf = (hash: number): number => ((hash >>> 16) & 1 ? hash % HASH_DIMENSION : ~(hash % HASH_DIMENSION))
 
-function addTo(sum: Float64Array, place: number, value: number): void {
-  sum[place] = (sum[place] ?? 0) + value
+function addTo(place: number, value: number): void {
+  if (place >= 0) total[place] = (total[place] ?? 0) + value
+  else total[~place] = (total[~place] ?? 0) - value
 }
 
-/** FNV-1a over UTF-16 units, then mixed, because neither its low nor its high bits are even. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
-  return mixed(hash)
+/** FNV-1a over UTF-16 units goes on from `hash`; it is to be mixed, because neither its low nor its high bits are even. */
+function added(hash: number, text: string, start = 0, end = text.length): number {
+  let sum = hash
+  for (let i = start; i < end; i++) sum = Math.imul(sum ^ text.charCodeAt(i), 0x01000193)
+  return sum
 }
+
+const OF_WORD = added(0x811c9dc5, 'word ')
+const OF_GRAM = added(0x811c9dc5, 'gram ')
 
 function mixed(value: number): number {
   let hash = value ^ (value >>> 15)
@@ -132,12 +135,12 @@ function mixed(value: number): number {
 }
 
 /** Plain loops: with `reduce` and `from` a text of 27 words took 88 µs, not 25. */
-function unit(sum: Float64Array): Float32Array {
+function unit(): Float32Array {
   const vector = new Float32Array(HASH_DIMENSION)
   let squares = 0
-  for (const value of sum) squares += value * value
+  for (let i = 0; i < HASH_DIMENSION; i++) squares += (total[i] ?? 0) * (total[i] ?? 0)
   if (squares === 0) return vector
   const factor = 1 / Math.sqrt(squares)
-  for (let i = 0; i < HASH_DIMENSION; i++) vector[i] = (sum[i] ?? 0) * factor
+  for (let i = 0; i < HASH_DIMENSION; i++) vector[i] = (total[i] ?? 0) * factor
   return vector
 }

@@ -36,6 +36,7 @@ export class CellTable {
   readonly #numbers = new Numbers<MemoryEntry>()
   #memoryAt = new Int32Array(64)
   /** By Memory number. */
+  readonly #streamOf: MemoryEntry[][] = []
   #times = new Float64Array(64)
   #best = new Float32Array(0)
   #bestSlots = new Uint32Array(0)
@@ -92,6 +93,11 @@ export class CellTable {
     return this.#numbers.at(number)
   }
 
+  /** All Memories of the collection of one, by its number. */
+  streamOf(number: number): MemoryEntry[] {
+    return this.#streamOf[number] ?? []
+  }
+
   /** Whether the id of one Memory is after that of another, both by number. Most ids differ in the times they begin with. */
   comesAfter(a: number, b: number): boolean {
     const [time = NaN, other = NaN] = [this.#times[a], this.#times[b]]
@@ -142,6 +148,11 @@ export class CellTable {
       .filter((stream) => stream.length > 0)
   }
 
+  /** Whether any text begins like a turn of a conversation. */
+  get hasSpeakers(): boolean {
+    return this.#speakers.size > 0
+  }
+
   /** Who speaks in a Memory. One who does so in fewer than five Cells is a heading, not a speaker. */
   speaker({ cells }: MemoryEntry): string | undefined {
     const name = cells[0]?.speaker
@@ -184,6 +195,7 @@ export class CellTable {
       this.#times = grown
     }
     this.#times[memory.number] = timeIn(id)
+    this.#streamOf[memory.number] = home
     this.#memories.set(id, memory)
     stream.splice(position(memory), 0, memory)
     return memory

@@ -49,7 +49,7 @@ export async function databaseSignal(
   }
   const top = count <= COMPARED ? exactly : nearly
   let best = count === 0 || isZero(query) ? [] : await top(depth)
-  for (let n = depth; best.length === n && list(table, best).length < memories;) best = await top((n *= 4))
+  for (let n = depth; best.length === n && list(table, best).numbers.length < memories;) best = await top((n *= 4))
 
   const cosines = new Map(best.map(({ slot, cosine }) => [slot, cosine]))
   return {

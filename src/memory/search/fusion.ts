@@ -2,7 +2,7 @@ import type { CellEntry, CellTable, MemoryEntry } from './cell-table.ts'
 import { type Surroundings, surroundings, withScoresAround, withTermsAround } from './context.ts'
 import type { KeywordScores } from './keyword-scores.ts'
 import type { LexicalIndex, QueryTerm } from './lexical.ts'
-import { byScore, type Listed } from './memory-list.ts'
+import type { MemoryList } from './memory-list.ts'
 import type { Signal, Signals } from './signals.ts'
 import { TopK } from './top-k.ts'
 import type { ScoreParts } from './types.ts'
@@ -14,24 +14,34 @@ export interface Fused {
   parts?: ScoreParts
 }
 
+/** The k best of one list alone. */
+export const asFused = (table: CellTable, { numbers, scores }: MemoryList, k: number): Fused[] =>
+  Array.from(numbers.subarray(0, k), (number, i) => ({ memory: table.memoryNumbered(number), score: scores[i] ?? 0 }))
+
 /** The caller's weights: both lists min-max-normalised, absent = 0. Contract: memory.md 4.2. */
-export function fuseWeighted({ keyword, vector }: Signals, weights: { keyword: number; vector: number }): Fused[] {
-  const sums = new Map<MemoryEntry, number>()
-  const add = (list: readonly Listed[], weight: number): void => {
-    const toScale = minMax(list)
-    for (const { memory, score } of list) sums.set(memory, (sums.get(memory) ?? 0) + weight * toScale(score))
+export function fuseWeighted(
+  table: CellTable,
+  { keyword, vector }: Signals,
+  weights: { keyword: number; vector: number },
+): Fused[] {
+  const sums = new Map<number, number>()
+  const add = ({ numbers, scores }: MemoryList, weight: number): void => {
+    const toScale = minMax(scores)
+    numbers.forEach((number, i) => sums.set(number, (sums.get(number) ?? 0) + weight * toScale(scores[i] ?? 0)))
   }
   add(keyword.list, weights.keyword)
   add(vector.list, weights.vector)
-  return [...sums].map(([memory, score]) => ({ memory, score })).sort(byScore)
+  return [...sums]
+    .map(([number, score]) => ({ memory: table.memoryNumbered(number), score }))
+    .sort((a, b) => b.score - a.score || (a.memory.id < b.memory.id ? -1 : 1))
 }
 
 /** From 0 for the last score of a list to 1 for the first; of all equal scores each is 1, and what is below the last is 0. */
-function minMax(list: readonly Listed[]): (score: number) => number {
-  const highest = list[0]?.score ?? Infinity
-  const lowest = list.at(-1)?.score ?? -Infinity
-  const range = highest - lowest
-  return (score) => (range > 0 ? Math.max(0, (score - lowest) / range) : score >= highest ? 1 : 0)
+function minMax(scores: Float32Array): (score: number) => number {
+  const most = scores[0] ?? Infinity
+  const lowest = scores.at(-1) ?? -Infinity
+  const range = most - lowest
+  return (score) => (range > 0 ? Math.max(0, (score - lowest) / range) : score >= most ? 1 : 0)
 }
 
 /** What being said by whom the query asks for adds, beside 1 for the best keyword score. */
@@ -51,8 +61,8 @@ export interface Context {
   coherence: (stream: MemoryEntry[]) => number
   /** Whether the filter lets a Memory take part. */
   passes: (memory: MemoryEntry) => boolean
-  /** Whether a Memory is said by whom the query asks for. */
-  spokenAsAsked: (memory: MemoryEntry) => boolean
+  /** Whether a Memory is said by whom the query asks for; absent where nobody speaks. */
+  spokenAsAsked: ((memory: MemoryEntry) => boolean) | undefined
 }
 
 /**
@@ -64,24 +74,24 @@ export async function fuseWithContext(
   context: Context,
   k: number,
 ): Promise<readonly Fused[]> {
-  const { found, scaled } = findMemories(context.table, keyword.list, vector)
-  const scene = surroundings(found, context.coherence, context.passes)
-  await vector.gather?.(scene.memories)
-  const { memories } = scene
-  const isAlone = scene.around.length === 0
-  const words = isAlone ? listedScores(found, keyword) : keywordScores(scene, context)
-  const ownCosines = isAlone && scaled ? scaled : cosines(scene, vector)
-  const meaning = { own: ownCosines, all: withScoresAround(scene, ownCosines) }
+  const { table, spokenAsAsked } = context
+  const { found, scaled } = findMemories(table, keyword.list, vector)
+  const isAlone = found.every((number) => context.coherence(table.streamOf(number)) === 0)
+  // Memories that stand alone stay numbers, but for those few that are looked at.
+  const scene = isAlone && scaled ? undefined : surroundings(entriesOf(table, found), context.coherence, context.passes)
+  if (scene) await vector.gather?.(scene.memories)
+  const memoryAt = (i: number): MemoryEntry => scene?.memories[i] ?? table.memoryNumbered(found[i] ?? 0)
+  const words = scene && !isAlone ? keywordScores(scene, context) : listedScores(found.length, keyword)
+  const ownCosines = scene ? cosines(scene, vector) : (scaled ?? new Float32Array(found.length))
+  const meaning = { own: ownCosines, all: scene ? withScoresAround(scene, ownCosines) : ownCosines }
   const [mostWords, mostMeaning] = [highest(words.all), highest(meaning.all) / fusionWeight]
-  const speaker = (memory: MemoryEntry): number => (context.spokenAsAsked(memory) ? SPEAKER_SHARE : 0)
-  const best = new TopK(k, (a, b) => (memories[a]?.id ?? '') > (memories[b]?.id ?? ''))
-  for (let i = 0; i < scene.scored; i++) {
-    const memory = memories[i]
-    if (!memory) continue
-    const others = (meaning.all[i] ?? 0) / mostMeaning + speaker(memory)
-    if (isAlone && i >= keyword.list.length) {
+  const speaker = (i: number): number => (spokenAsAsked?.(memoryAt(i)) ? SPEAKER_SHARE : 0)
+  const best = new TopK(k, (a, b) => memoryAt(a).id > memoryAt(b).id)
+  for (let i = 0; i < words.all.length; i++) {
+    const others = (meaning.all[i] ?? 0) / mostMeaning + speaker(i)
+    if (isAlone && i >= keyword.list.numbers.length) {
       if ((words.all[i] ?? 0) / mostWords + others < best.floor - ROUNDING) continue
-      words.all[i] = context.bm25.at(bestSlot(memory.cells, context.bm25))
+      words.all[i] = context.bm25.at(bestSlot(memoryAt(i).cells, context.bm25))
     }
     const sum = Math.fround((words.all[i] ?? 0) / mostWords + others)
     if (sum >= best.floor && (sum > 0 || i < found.length)) best.push(i, sum)
@@ -93,13 +103,11 @@ export async function fuseWithContext(
     (own[i] ?? 0) / top / most,
     ((all[i] ?? 0) - (own[i] ?? 0)) / top / most,
   ]
-  return Array.from(places).flatMap((i, rank) => {
-    const memory = memories[i]
-    if (!memory) return []
+  return Array.from(places, (i, rank) => {
     const [ownWords, wordsAround] = split(words, i, mostWords)
     const [ownMeaning, meaningAround] = split(meaning, i, mostMeaning)
     const parts = { words: ownWords, wordsAround, meaning: ownMeaning, meaningAround }
-    return { memory, score: (scores[rank] ?? 0) / most, parts: { ...parts, speaker: speaker(memory) / most } }
+    return { memory: memoryAt(i), score: (scores[rank] ?? 0) / most, parts: { ...parts, speaker: speaker(i) / most } }
   })
 }
 
@@ -109,26 +117,34 @@ export async function fuseWithContext(
  */
 function findMemories(
   table: CellTable,
-  keywords: readonly Listed[],
+  { numbers: keywords }: MemoryList,
   { list, rest }: Signal,
-): { found: MemoryEntry[]; scaled: Float32Array | undefined } {
+): { found: Uint32Array; scaled: Float32Array | undefined } {
   const { best: places } = table.passArrays()
-  const toScale = minMax(list)
-  const scaled = new Float32Array(keywords.length + list.length)
-  const found = keywords.map(({ memory }) => memory)
-  found.forEach(({ number }, i) => (places[number] = i + 1))
-  for (const { memory, score } of list) {
-    const known = places[memory.number] ?? 0
-    const place = known > 0 ? known : found.push(memory)
-    scaled[place - 1] = toScale(score)
+  const toScale = minMax(list.scores)
+  const found = new Uint32Array(keywords.length + list.numbers.length)
+  const scaled = new Float32Array(found.length)
+  found.set(keywords)
+  let count = keywords.length
+  for (let i = 0; i < count; i++) places[found[i] ?? 0] = i + 1
+  for (let i = 0; i < list.numbers.length; i++) {
+    const number = list.numbers[i] ?? 0
+    const known = places[number] ?? 0
+    const place = known > 0 ? known - 1 : count++
+    found[place] = number
+    scaled[place] = toScale(list.scores[i] ?? 0)
   }
-  for (const { number } of found) places[number] = 0
-  return { found, scaled: toScale(rest) > 0 ? undefined : scaled }
+  for (let i = 0; i < keywords.length; i++) places[found[i] ?? 0] = 0
+  return { found: found.subarray(0, count), scaled: toScale(rest) > 0 ? undefined : scaled }
 }
 
+const entriesOf = (table: CellTable, numbers: Uint32Array): MemoryEntry[] =>
+  Array.from(numbers, (number) => table.memoryNumbered(number))
+
 /** Scores of the Memories in the list, and of the others behind them the most that they can have. */
-function listedScores(found: readonly MemoryEntry[], { list, rest }: Signal): { own: Float32Array; all: Float32Array } {
-  const all = Float32Array.from(found, (_, i) => list[i]?.score ?? rest)
+function listedScores(count: number, { list, rest }: Signal): { own: Float32Array; all: Float32Array } {
+  const all = new Float32Array(count).fill(rest)
+  all.set(list.scores)
   return { own: all, all }
 }
 
@@ -157,7 +173,7 @@ function bestSlot(cells: readonly CellEntry[], bm25: KeywordScores): number {
 /** Of the best Cell of each Memory, min-max-scaled. */
 function cosines({ memories }: Surroundings, { list, scoresAt }: Signal): Float32Array {
   const best = new Float32Array(memories.length)
-  if (list.length === 0) return best
+  if (list.numbers.length === 0) return best
   const cells = memories.reduce((sum, memory) => sum + memory.cells.length, 0)
   const slots = new Uint32Array(cells)
   const owners = new Uint32Array(cells)
@@ -168,7 +184,7 @@ function cosines({ memories }: Surroundings, { list, scoresAt }: Signal): Float3
       owners[next++] = index
     }
   })
-  const toScale = minMax(list)
+  const toScale = minMax(list.scores)
   scoresAt(slots).forEach((score, i) => {
     const owner = owners[i] ?? 0
     best[owner] = Math.max(best[owner] ?? 0, toScale(score))
@@ -177,7 +193,11 @@ function cosines({ memories }: Surroundings, { list, scoresAt }: Signal): Float3
 }
 
 /** What makes the best score 1; 1 where there is none. */
-const highest = (scores: Float32Array): number => scores.reduce((a, b) => Math.max(a, b), 0) || 1
+function highest(scores: Float32Array): number {
+  let most = 0
+  for (let i = 0; i < scores.length; i++) most = Math.max(most, scores[i] ?? 0)
+  return most || 1
+}
 
 /**
  * What each signal says of Cells, 0 = nothing. Of two signals each counts by its weight and as a share of its highest score,
@@ -188,9 +208,9 @@ export function scaledScores(cells: readonly CellEntry[], { keyword, vector, fus
   const heard = [
     { signal: keyword, weight: 1 },
     { signal: vector, weight: fusionWeight },
-  ].filter(({ signal }) => (signal.list[0]?.score ?? 0) > 0)
+  ].filter(({ signal }) => (signal.list.scores[0] ?? 0) > 0)
   return heard.map(({ signal, weight }) => {
-    const share = heard.length === 1 ? 1 : weight / (1 + fusionWeight) / (signal.list[0]?.score ?? 1)
+    const share = heard.length === 1 ? 1 : weight / (1 + fusionWeight) / (signal.list.scores[0] ?? 1)
     return signal.scoresAt(slots).map((score) => share * Math.max(0, score))
   })
 }

@@ -1,4 +1,4 @@
-import type { CellEntry, MemoryEntry } from './cell-table.ts'
+import type { CellEntry, CellTable, MemoryEntry } from './cell-table.ts'
 import { type Fused, scaledScores } from './fusion.ts'
 import type { Signal, Signals } from './signals.ts'
 import type { SearchHit } from './types.ts'
@@ -9,10 +9,15 @@ const CELLS_PER_HIT = 10
  * Ranked Memories as hits. The Cell shown is the best one of the list that ranks the Memory higher, of the vector list when
  * both do alike. Contract: memory.md 4.3.
  */
-export function hitsOf(ranked: readonly Fused[], signals: Signals, includeCells: boolean): SearchHit[] {
+export function hitsOf(
+  table: CellTable,
+  ranked: readonly Fused[],
+  signals: Signals,
+  includeCells: boolean,
+): SearchHit[] {
   return ranked.map(({ memory, score, parts }) => {
-    const keyword = placeIn(signals.keyword, memory) ?? unlisted(signals.keyword, memory)
-    const vector = placeIn(signals.vector, memory) ?? unlisted(signals.vector, memory)
+    const keyword = placeIn(table, signals.keyword, memory) ?? unlisted(signals.keyword, memory)
+    const vector = placeIn(table, signals.vector, memory) ?? unlisted(signals.vector, memory)
     const shown = (keyword?.rank ?? Infinity) < (vector?.rank ?? Infinity) ? keyword : (vector ?? keyword)
     return {
       memoryId: memory.id,
@@ -32,10 +37,9 @@ interface Place {
   rank: number
 }
 
-function placeIn({ list }: Signal, memory: MemoryEntry): Place | undefined {
-  const rank = list.findIndex((listed) => listed.memory === memory)
-  const found = list[rank]
-  return found && { cell: found.cell, score: found.score, rank }
+function placeIn(table: CellTable, { list }: Signal, { number }: MemoryEntry): Place | undefined {
+  const rank = list.numbers.indexOf(number)
+  return rank < 0 ? undefined : { cell: table.at(list.slots[rank] ?? 0), score: list.scores[rank] ?? 0, rank }
 }
 
 /** Of a Memory that the other list or its neighbours brought in: its best Cell all the same. */

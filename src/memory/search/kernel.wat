@@ -42,13 +42,12 @@
       (local.set $count (i32.sub (local.get $count) (i32.const 1)))
       (br $next)))
 
-  ;; Approximate cosines of a block of 128 rows, of which only the columns that a sparse query names are read. A block is the
-  ;; rows' scales (f32), their answers (f32), then their codes column by column. Two columns at once: their codes side by side,
-  ;; so that one instruction multiplies both and adds the products up. Measured with 36 of 1024 columns over 10,000 rows: 0.12
-  ;; ms, against 0.22 a column at a time; 32 rows at once 0.14. Half of it is waiting for memory.
+  ;; Approximate cosines of 128 rows, of which only the columns that a sparse query names are read. Two columns at once: their
+  ;; codes side by side, so that one instruction multiplies both and adds the products up. Half of it is waiting for memory.
   (func (export "scan")
-    (param $block i32)                       ;; address of the block
-    (param $terms i32) (param $end i32)      ;; one or more of: offsets of two columns in the block (u32), their weights (i16)
+    (param $codes i32)                       ;; address of the rows' codes, were they those of the column at offset 0
+    (param $scales i32)                      ;; address of the rows' scales (f32), and behind them their answers (f32)
+    (param $terms i32) (param $end i32)      ;; one or more of: offsets of two columns (u32), their weights (i16)
     (param $factor f32)                      ;; what the query's scale adds to a row's
     (param $floor f32) (param $found i32)    ;; address for the rows whose answer is above the floor, one byte each
     (result i32)                             ;; how many these are
@@ -62,7 +61,7 @@
       (local.set $d (v128.const i32x4 0 0 0 0))
       (local.set $term (local.get $terms))
       (loop $next
-        (local.set $last (i32.add (local.get $block) (local.get $row)))
+        (local.set $last (i32.add (local.get $codes) (local.get $row)))
         (local.set $first (v128.load (i32.add (local.get $last) (i32.load (local.get $term)))))
         (local.set $second (v128.load (i32.add (local.get $last) (i32.load offset=4 (local.get $term)))))
         (local.set $weights (v128.load32_splat offset=8 (local.get $term)))
@@ -79,7 +78,7 @@
         (local.set $term (i32.add (local.get $term) (i32.const 12)))
         (br_if $next (i32.ne (local.get $term) (local.get $end))))
       ;; Sixteen sums become answers, four at a time.
-      (local.set $lane (i32.add (local.get $block) (i32.mul (local.get $row) (i32.const 4))))
+      (local.set $lane (i32.add (local.get $scales) (i32.mul (local.get $row) (i32.const 4))))
       (local.set $last (i32.add (local.get $row) (i32.const 16)))
       (loop $four
         (local.set $first (v128.load (local.get $lane)))

@@ -1,6 +1,6 @@
 import type { CellTable } from './cell-table.ts'
-import type { LexicalIndex, QueryTerm } from './lexical.ts'
-import { type Listed, listRanked, rankMemories } from './memory-list.ts'
+import type { LexicalIndex, QueryTerm, ScoreArrays } from './lexical.ts'
+import { listRanked, type MemoryList, rankMemories } from './memory-list.ts'
 import type { TopK } from './top-k.ts'
 
 /** From so many Cells on, words that more than this share of them have are read only where they can matter. */
@@ -16,34 +16,34 @@ const ROUNDING = 1e-5
  */
 export class KeywordScores {
   /** The best Memories, `depth` of them at most. */
-  readonly list: Listed[]
+  readonly list: MemoryList
   /** No Memory outside the list scores higher. */
   readonly rest: number
-  /** The slots that were scored. */
-  readonly scored: number[] = []
-  readonly #scores: Float32Array
+  readonly #arrays: ScoreArrays
+  /** How many slots were scored. */
+  #count: number
   /** By slot: 1 where the common terms are in; undefined when they are in everywhere. */
   readonly #complete: Uint8Array | undefined
   readonly #scoreOf: (slot: number) => number
 
   /**
-   * @param scores zeros by slot, to work in
+   * @param arrays to work in, as `lexical` gives them
    * @param common terms with more postings than this are common
    */
   constructor(
     lexical: LexicalIndex,
     table: CellTable,
     terms: readonly QueryTerm[],
-    { mask, depth, scores }: { mask: Uint8Array | undefined; depth: number; scores: Float32Array },
+    { mask, depth, arrays }: { mask: Uint8Array | undefined; depth: number; arrays: ScoreArrays },
     common = lexical.size < PRUNED_FROM ? Infinity : COMMON_SHARE * lexical.size,
   ) {
     this.#scoreOf = lexical.scorer(terms)
     const telling = terms.filter(({ postings }) => postings <= common)
     const rest = terms.filter(({ postings }) => postings > common)
-    this.#scores = scores
-    lexical.addScores(telling, scores, this.scored)
-    const rank = (slots: readonly number[], floor = 0): TopK =>
-      rankMemories(table, { scores, slots, mask, depth, floor })
+    const { scores } = arrays
+    this.#arrays = arrays
+    this.#count = lexical.addScores(telling, arrays, 0)
+    const rank = (slots: Uint32Array, floor = 0): TopK => rankMemories(table, { scores, slots, mask, depth, floor })
     let best = rank(this.scored)
     if (rest.length > 0) {
       const gain = rest.reduce((sum, { most }) => sum + most, 0)
@@ -54,7 +54,7 @@ export class KeywordScores {
         for (const slot of possible) this.at(slot)
         best = rank(possible, last - ROUNDING * last)
       } else {
-        lexical.addScores(rest, scores, this.scored)
+        this.#count = lexical.addScores(rest, arrays, this.#count)
         best = rank(this.scored, last - ROUNDING * last)
       }
     }
@@ -62,19 +62,25 @@ export class KeywordScores {
     this.list = listRanked(table, best.ranked())
   }
 
+  /** The slots that were scored. */
+  get scored(): Uint32Array {
+    return this.#arrays.touched.subarray(0, this.#count)
+  }
+
   /** BM25 of a Cell; 0 = none of the terms is in it. */
   at(slot: number): number {
+    const { scores, touched } = this.#arrays
     if (this.#complete?.[slot] === 0) {
       const score = this.#scoreOf(slot)
-      if (score > 0 && this.#scores[slot] === 0) this.scored.push(slot)
-      this.#scores[slot] = score
+      if (score > 0 && scores[slot] === 0) touched[this.#count++] = slot
+      scores[slot] = score
       this.#complete[slot] = 1
     }
-    return this.#scores[slot] ?? 0
+    return scores[slot] ?? 0
   }
 
   /** Whether the Cell was scored. */
   has(slot: number): boolean {
-    return (this.#scores[slot] ?? 0) > 0
+    return (this.#arrays.scores[slot] ?? 0) > 0
   }
 }

@@ -26,6 +26,14 @@ export interface QueryTerm {
   most: number
 }
 
+/** What the scores of a query are worked out in, as long as there are slots. */
+export interface ScoreArrays {
+  /** By slot; zeros at first. */
+  scores: Float32Array
+  /** The slots that have a score, in the order they got it. */
+  touched: Uint32Array
+}
+
 /**
  * The words of a workspace's Cells by slot, and BM25 over them. Statistics are exact after every removal, because each Cell
  * keeps the list of its terms: 8 bytes a distinct word of a Cell in all. Holds 16,777,216 slots and as many terms.
@@ -44,7 +52,7 @@ export class LexicalIndex {
   #logEnd = 0
   /** By term number: how often the text at hand has it; zeros between texts. */
   #tally = new Uint32Array(64)
-  #spare: Float32Array | undefined
+  #spare: ScoreArrays | undefined
   /** By term number: what the terms of the last query weigh, and zeros. An array anew for each query would be 4 bytes a term. */
   #weights = new Float32Array(0)
   #weighed: readonly QueryTerm[] = []
@@ -122,38 +130,44 @@ export class LexicalIndex {
   }
 
   /**
-   * An array of zeros by slot, for the scores of one query. Give it back: 4 MB anew for each question at 1,000,000 Cells
-   * make the collector run every few questions, 0.3 s each time.
+   * Arrays for the scores of one query. Give them back: 4 MB anew for each question at 1,000,000 Cells make the collector run
+   * every few questions, 0.3 s each time.
    */
-  takeScores(): Float32Array {
+  takeScores(): ScoreArrays {
     const spare = this.#spare
     this.#spare = undefined
-    return spare?.length === this.#lengths.length ? spare.fill(0) : new Float32Array(this.#lengths.length)
+    const { length } = this.#lengths
+    if (spare?.scores.length !== length) return { scores: new Float32Array(length), touched: new Uint32Array(length) }
+    spare.scores.fill(0)
+    return spare
   }
 
-  giveBack(scores: Float32Array): void {
-    this.#spare = scores
+  giveBack(arrays: ScoreArrays): void {
+    this.#spare = arrays
   }
 
   /**
    * Adds what these terms give to the BM25 of every slot, of which it reads all postings.
-   * @param touched gets the slots that had no score before
+   * @param known how many slots have a score already
+   * @returns how many have one now
    */
-  addScores(query: readonly QueryTerm[], scores: Float32Array, touched: number[]): void {
+  addScores(query: readonly QueryTerm[], { scores, touched }: ScoreArrays, known: number): number {
     const { base, slope } = this.#norm()
     const lengths = this.#lengths
+    let count = known
     for (const { number, most } of query) {
       const postings = this.#postings[number] ?? EMPTY
       const n = this.#frequencies[number] ?? 0
       for (let i = 0; i < n; i++) {
         const posting = postings[i] ?? 0
         const slot = posting >>> COUNT_BITS
-        const count = posting & COUNT_MASK
+        const times = posting & COUNT_MASK
         const before = scores[slot] ?? 0
-        if (before === 0) touched.push(slot)
-        scores[slot] = before + (most * count) / (count + base + slope * (lengths[slot] ?? 0))
+        if (before === 0) touched[count++] = slot
+        scores[slot] = before + (most * times) / (times + base + slope * (lengths[slot] ?? 0))
       }
     }
+    return count
   }
 
   /** BM25 of a slot, from its own list of terms. Good until the next one is asked for. */

@@ -1,12 +1,11 @@
 import type { CellTable, MemoryEntry } from './cell-table.ts'
 import type { Codes } from './codes.ts'
 import type { KeywordScores } from './keyword-scores.ts'
-import { type Listed, listed } from './memory-list.ts'
+import { listed, type MemoryList } from './memory-list.ts'
 
 /** What one way of searching says: a list of the best Memories, and the score of any Cell. */
 export interface Signal {
-  /** Best first, one entry a Memory. */
-  list: Listed[]
+  list: MemoryList
   /** No Cell of a Memory outside the list, and none of those in it but for the one listed, scores higher. */
   rest: number
   /** Scores of these slots in their order; -Infinity where there is none. */

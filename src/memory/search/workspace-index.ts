@@ -4,9 +4,9 @@ import { type CellEntry, CellTable } from './cell-table.ts'
 import { type Codes, VectorCodes } from './codes.ts'
 import { ColumnCodes } from './column-codes.ts'
 import { Coherence } from './coherence.ts'
-import { type Context, fuseWeighted, fuseWithContext, type Fused } from './fusion.ts'
+import { asFused, type Context, fuseWeighted, fuseWithContext, type Fused } from './fusion.ts'
 import { KeywordScores } from './keyword-scores.ts'
-import { LexicalIndex, type QueryTerm } from './lexical.ts'
+import { LexicalIndex, type QueryTerm, type ScoreArrays } from './lexical.ts'
 import { hitsOf } from './hits.ts'
 import { speakersAskedFor } from './speakers.ts'
 import { databaseSignal } from './database-signal.ts'
@@ -69,26 +69,26 @@ export class WorkspaceIndex {
 
   /** The k best Memories for a query; nothing may be applied meanwhile. Contract: memory.md 4.2, 4.3. */
   async search(query: SearchQuery): Promise<SearchAnswer> {
-    const scores = this.#lexical.takeScores()
+    const arrays = this.#lexical.takeScores()
     try {
-      return await this.#search(query, scores)
+      return await this.#search(query, arrays)
     } finally {
-      this.#lexical.giveBack(scores)
+      this.#lexical.giveBack(arrays)
     }
   }
 
-  async #search(query: SearchQuery, scores: Float32Array): Promise<SearchAnswer> {
+  async #search(query: SearchQuery, arrays: ScoreArrays): Promise<SearchAnswer> {
     const mask = this.#table.mask(query.filter)
     const depth = Math.max(DEPTH, DEPTH_PER_HIT * query.k)
     const terms = query.mode === 'vector' ? [] : this.#lexical.query(queryTerms(query.text))
-    const bm25 = new KeywordScores(this.#lexical, this.#table, terms, { mask, depth, scores })
+    const bm25 = new KeywordScores(this.#lexical, this.#table, terms, { mask, depth, arrays })
     const keyword = keywordSignal(bm25)
     const vector = query.mode === 'keyword' ? NOTHING : await this.#vectorSignal(query, mask, depth)
     const signals = { keyword, vector, fusionWeight: query.fusionWeight }
     const ranked = await this.#rank(query, signals, { terms, bm25, mask })
     await vector.gather?.(ranked.map(({ memory }) => memory))
     return {
-      hits: hitsOf(ranked, signals, query.includeCells),
+      hits: hitsOf(this.#table, ranked, signals, query.includeCells),
       scanned: this.#scanned(bm25, vector, mask),
     }
   }
@@ -98,10 +98,10 @@ export class WorkspaceIndex {
     signals: Signals,
     { terms, bm25, mask }: { terms: QueryTerm[]; bm25: KeywordScores; mask: Uint8Array | undefined },
   ): Promise<readonly Fused[]> {
-    if (mode === 'keyword') return signals.keyword.list.slice(0, k)
-    if (mode === 'vector') return signals.vector.list.slice(0, k)
-    if (weights) return fuseWeighted(signals, weights).slice(0, k)
-    const asked = speakersAskedFor(text)
+    if (mode === 'keyword') return asFused(this.#table, signals.keyword.list, k)
+    if (mode === 'vector') return asFused(this.#table, signals.vector.list, k)
+    if (weights) return fuseWeighted(this.#table, signals, weights).slice(0, k)
+    let asked: ReturnType<typeof speakersAskedFor> | undefined
     const context: Context = {
       table: this.#table,
       lexical: this.#lexical,
@@ -109,10 +109,12 @@ export class WorkspaceIndex {
       bm25,
       coherence: (stream) => this.#coherence.of(stream),
       passes: ({ cells }) => !mask || mask[cells[0]?.slot ?? -1] === 1,
-      spokenAsAsked: (memory) => {
-        const speaker = this.#table.speaker(memory)
-        return speaker !== undefined && asked(speaker)
-      },
+      spokenAsAsked: this.#table.hasSpeakers
+        ? (memory) => {
+            const speaker = this.#table.speaker(memory)
+            return speaker !== undefined && (asked ??= speakersAskedFor(text))(speaker)
+          }
+        : undefined,
     }
     return fuseWithContext(signals, context, k)
   }
@@ -158,10 +160,13 @@ export class WorkspaceIndex {
 
   /** Cells that got a score of either kind. */
   #scanned(bm25: KeywordScores, vector: Signal, mask: Uint8Array | undefined): number {
-    const withVectors = vector.list.length > 0
+    const withVectors = vector.list.numbers.length > 0
     if (!mask) {
-      if (!withVectors) return bm25.scored.length
-      return bm25.scored.reduce((sum, slot) => sum + (this.#embedded[slot] === 1 ? 0 : 1), this.#withVector)
+      const { scored } = bm25
+      if (!withVectors) return scored.length
+      let sum = this.#withVector
+      for (let i = 0; i < scored.length; i++) if (this.#embedded[scored[i] ?? 0] !== 1) sum++
+      return sum
     }
     let scanned = 0
     for (let slot = 0; slot < this.#table.slots; slot++) {
@@ -173,7 +178,7 @@ export class WorkspaceIndex {
 }
 
 const NOTHING: Signal = {
-  list: [],
+  list: { numbers: new Uint32Array(0), slots: new Uint32Array(0), scores: new Float32Array(0) },
   rest: -Infinity,
   scoresAt: (slots) => new Float32Array(slots.length).fill(-Infinity),
 }

@@ -14,6 +14,8 @@ export { optional } from '../../database/rows.ts'
 
 /** Rows of one insert: 64 at a time, so that a statement text is prepared once and round trips are few. */
 const CHUNK = 64
+/** Of one row, as most inserts are, by its width. */
+const onePlaces: string[] = []
 
 /**
  * Inserts many rows in few statements; `columns` is the list as written in SQL.
@@ -29,7 +31,7 @@ export async function insertMany<T = never>(
   const inserted: T[] = []
   for (let start = 0; start < rows.length; start += CHUNK) {
     const chunk = rows.slice(start, start + CHUNK)
-    const sql = `INSERT INTO ${table} (${columns}) VALUES ${placeholders(chunk)}`
+    const sql = `INSERT INTO ${table} (${columns}) VALUES ${placesFor(chunk)}`
     if (returning === undefined) await tx.run(sql, chunk.flat())
     else inserted.push(...(await tx.all<T>(`${sql} ${returning}`, chunk.flat())))
   }
@@ -37,7 +39,12 @@ export async function insertMany<T = never>(
 }
 
 /** `($1, $2), ($3, $4)` for two rows of two columns. */
-function placeholders(rows: readonly (readonly Param[])[]): string {
+function placesFor(rows: readonly (readonly Param[])[]): string {
+  if (rows.length > 1) return places(rows)
+  return (onePlaces[rows[0]?.length ?? 0] ??= places(rows))
+}
+
+function places(rows: readonly (readonly Param[])[]): string {
   let next = 1
   return rows.map((row) => `(${row.map(() => `$${next++}`).join(', ')})`).join(', ')
 }

@@ -160,6 +160,23 @@ test('an empty index holds no memory, a small one one page, and growth keeps wha
   expect([...codes.top(vectorOf(42), 30).slots]).toEqual(Array.from({ length: 30 }, (_, i) => 42 + 100 * i))
 })
 
+test('codes in columns stay what they are when there are enough for wide blocks', () => {
+  const vectorOf = vectorSource(40, 'uniform')
+  const scoresOf = (slots: number, cleared: readonly number[]): number[] => {
+    const codes = new ColumnCodes(40)
+    for (let slot = 0; slot < slots; slot++) codes.put(slot, vectorOf(slot))
+    for (const slot of cleared) codes.clear(slot)
+    const all = Uint32Array.from({ length: 2_048 }, (_, slot) => slot)
+    expect([...codes.top(vectorOf(7), 1).slots]).toEqual([7])
+    return [...codes.scoreAt(all, vectorOf(-1))]
+  }
+  const cleared = [0, 127, 128, 2_047]
+  const before = scoresOf(2_048, cleared)
+  expect(scoresOf(2_049, cleared)).toEqual(before)
+  expect(scoresOf(5_000, cleared)).toEqual(before)
+  expect(before.flatMap((score, slot) => (score === -Infinity ? slot : []))).toEqual(cleared)
+})
+
 test('TopK keeps what a sort would, first come first among equals', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -5, max: 5 })), fc.integer({ min: 1, max: 20 }), (scores, k) => {

@@ -40,13 +40,13 @@ test('a pruned list and its scores are those of all postings', () => {
         const wanted = () => ({
           mask: masked ? Uint8Array.from(docs, (_, i) => i % 2) : undefined,
           depth: k,
-          scores: lexical.takeScores(),
+          arrays: lexical.takeScores(),
         })
         const all = new KeywordScores(lexical, table, terms, wanted(), Infinity)
         const pruned = new KeywordScores(lexical, table, terms, wanted(), common)
-        const shown = ({ list }: KeywordScores) => list.map(({ cell }) => cell.cellNo)
+        const shown = ({ list }: KeywordScores) => [...list.slots]
         expect(shown(pruned)).toEqual(shown(all))
-        for (const [i, { score }] of all.list.entries()) expect(pruned.list[i]?.score).toBeCloseTo(score, 4)
+        all.list.scores.forEach((score, i) => expect(pruned.list.scores[i]).toBeCloseTo(score, 4))
         docs.forEach((_, slot) => expect(pruned.at(slot)).toBeCloseTo(all.at(slot), 4))
       },
     ),

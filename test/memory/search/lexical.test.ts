@@ -43,11 +43,11 @@ test('scores are BM25 after any additions and removals, slots used again', () =>
         }
       }
       const query = index.query(terms)
-      const scores = index.takeScores()
-      index.addScores(query, scores, [])
+      const arrays = index.takeScores()
+      index.addScores(query, arrays, 0)
       const expected = bm25(texts, terms)
       expect(index.size).toBe(texts.size)
-      scores.forEach((score, slot) => expect(score).toBeCloseTo(expected.get(slot) ?? 0, 4))
+      arrays.scores.forEach((score, slot) => expect(score).toBeCloseTo(expected.get(slot) ?? 0, 4))
       const slots = Uint32Array.from(texts.keys())
       const shares = index.shares(query, slots)
       slots.forEach((slot, row) => {
@@ -62,9 +62,9 @@ test('a word said more than 255 times counts as 255 times', () => {
   const index = new LexicalIndex()
   index.add(0, 'bat '.repeat(1_000))
   index.add(1, 'cow')
-  const scores = index.takeScores()
-  index.addScores(index.query(['bat']), scores, [])
-  const [score = 0] = scores
+  const arrays = index.takeScores()
+  index.addScores(index.query(['bat']), arrays, 0)
+  const [score = 0] = arrays.scores
   expect(score).toBeGreaterThan(0)
   index.remove(0)
   expect(index.query(['bat'])).toEqual([])

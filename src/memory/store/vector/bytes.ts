@@ -34,44 +34,54 @@ export function toBytes(vector: Float32Array): Uint8Array {
 
 /** @throws RangeError for bytes that are of no vector */
 export function fromBytes(bytes: Uint8Array): Float32Array {
-  const { values, map, length } = partsOf(bytes)
-  if (!map) return values
+  const { buffer, byteOffset } = aligned(bytes)
+  const { count, length } = shapeOf(bytes)
+  const values = new Float32Array(buffer, byteOffset, count)
+  if (length === count) return values
+  const map = new Uint8Array(buffer, byteOffset + 4 * count, length / 8)
   const vector = new Float32Array(length)
   let next = 0
   for (let at = 0; at < map.length; at++) {
     for (let rest = map[at] ?? 0; rest !== 0; rest &= rest - 1) vector[8 * at + lowestBit(rest)] = values[next++] ?? 0
   }
-  if (next !== values.length) throw noVector()
+  if (next !== count) throw noVector()
   return vector
 }
 
 /**
  * Sums of products with a query's values, without unpacking: an array for each of a search's candidates is what a search
- * would spend most on. Of a packed vector only what the query has too is looked at.
+ * would spend most on, and so would views of the parts of each. Of a packed vector only what the query has too is looked at.
  * @throws RangeError for bytes that are of no vector
  */
 export function productsWith(query: Float32Array): (bytes: Uint8Array) => number {
   const asked = new Uint32Array(Math.ceil(query.length / 32))
   for (let i = 0; i < query.length; i++) if (query[i] !== 0) asked[i >>> 5] = (asked[i >>> 5] ?? 0) | (1 << (i & 31))
+  let floats: Float32Array = new Float32Array(0)
+  let bits: Uint32Array = new Uint32Array(0)
   return (bytes) => {
-    const { values, map, length } = partsOf(bytes)
+    const { buffer, byteOffset } = aligned(bytes)
+    const { count, length } = shapeOf(bytes)
+    if (buffer !== floats.buffer) {
+      floats = new Float32Array(buffer, 0, buffer.byteLength >>> 2)
+      bits = new Uint32Array(buffer, 0, floats.length)
+    }
+    const start = byteOffset / 4
     let sum = 0
-    if (!map) {
-      for (let i = 0; i < values.length; i++) sum += (query[i] ?? 0) * (values[i] ?? 0)
+    if (length === count) {
+      for (let i = 0; i < count; i++) sum += (query[i] ?? 0) * (floats[start + i] ?? 0)
       return sum
     }
-    const bits = new Uint32Array(map.buffer, map.byteOffset, length / 32)
-    let next = 0
-    for (let at = 0; at < bits.length; at++) {
-      const there = bits[at] ?? 0
+    let next = start
+    for (let at = 0; at < length / 32; at++) {
+      const there = bits[start + count + at] ?? 0
       for (let both = there & (asked[at] ?? 0); both !== 0; both &= both - 1) {
         const bit = 31 - Math.clz32(both & -both)
         const before = next + countBits(there & ((1 << bit) - 1))
-        sum += (query[32 * at + bit] ?? 0) * (values[before] ?? 0)
+        sum += (query[32 * at + bit] ?? 0) * (floats[before] ?? 0)
       }
       next += countBits(there)
     }
-    if (next !== values.length) throw noVector()
+    if (next !== start + count) throw noVector()
     return sum
   }
 }
@@ -82,17 +92,17 @@ function countBits(word: number): number {
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
 }
 
-/** The values that are there, where they belong if some are not, and how many there should be. */
-function partsOf(bytes: Uint8Array): { values: Float32Array; map?: Uint8Array; length: number } {
-  // A view of floats must start at a multiple of four.
-  const { buffer, byteOffset, byteLength } = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes)
-  if (byteLength % 4 === 0)
-    return { values: new Float32Array(buffer, byteOffset, byteLength / 4), length: byteLength / 4 }
+/** A view of floats must start at a multiple of four. */
+const aligned = (bytes: Uint8Array): Uint8Array => (bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes))
+
+/** How many values are there, and how many there should be: behind fewer of them lies their map. */
+function shapeOf(bytes: Uint8Array): { count: number; length: number } {
+  const { byteLength } = bytes
+  if (byteLength % 4 === 0) return { count: byteLength / 4, length: byteLength / 4 }
   const length = (bytes[byteLength - 2] ?? 0) + 256 * (bytes[byteLength - 1] ?? 0)
-  const start = byteLength - LENGTH_BYTES - length / 8
-  if (length % LENGTH_STEP !== 0 || start < 0 || start % 4 !== 0) throw noVector()
-  const map = new Uint8Array(buffer, byteOffset + start, length / 8)
-  return { values: new Float32Array(buffer, byteOffset, start / 4), map, length }
+  const count = (byteLength - LENGTH_BYTES - length / 8) / 4
+  if (length % LENGTH_STEP !== 0 || count < 0 || !Number.isInteger(count) || count >= length) throw noVector()
+  return { count, length }
 }
 
 const lowestBit = (byte: number): number => 31 - Math.clz32(byte & -byte)

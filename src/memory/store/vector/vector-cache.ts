@@ -10,6 +10,8 @@ const LENGTH_BYTES = 4
 export class VectorCache {
   readonly #maxBytes: number
   #bytes = new Uint8Array(0)
+  /** The same, four at a time. */
+  #lengths = new Uint32Array(0)
   /** Where the bytes of a Cell begin, behind their length; the oldest first. */
   readonly #starts = new Map<number, number>()
   #next = 0
@@ -23,7 +25,7 @@ export class VectorCache {
     const start = this.#starts.get(cellNo)
     if (start === undefined) return undefined
     const from = start + LENGTH_BYTES
-    return this.#bytes.subarray(from, from + (this.#lengths(start)[0] ?? 0))
+    return this.#bytes.subarray(from, from + (this.#lengths[start / 4] ?? 0))
   }
 
   /** Nothing happens for a Cell that is there: its text, and so its vector, never changes. */
@@ -36,14 +38,10 @@ export class VectorCache {
       if (start < this.#next || start >= this.#next + size) break
       this.#starts.delete(oldest)
     }
-    this.#lengths(this.#next)[0] = vector.length
+    this.#lengths[this.#next / 4] = vector.length
     this.#bytes.set(vector, this.#next + LENGTH_BYTES)
     this.#starts.set(cellNo, this.#next)
     this.#next += size
-  }
-
-  #lengths(start: number): Uint32Array {
-    return new Uint32Array(this.#bytes.buffer, start, 1)
   }
 
   /** Makes room at `next`: by growing, else by going back to the beginning. */
@@ -54,6 +52,7 @@ export class VectorCache {
       const grown = new Uint8Array(Math.min(this.#maxBytes, Math.max(FIRST_BYTES, Math.ceil((1.5 * end) / 4) * 4)))
       grown.set(this.#bytes)
       this.#bytes = grown
+      this.#lengths = new Uint32Array(grown.buffer, 0, grown.length >>> 2)
       return
     }
     // What lies behind is the oldest, and the first to go.
