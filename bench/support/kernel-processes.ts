@@ -32,12 +32,13 @@ export async function workAsProcess(): Promise<void> {
   await engine.stop()
   const { user, system } = process.cpuUsage(cpu)
   await store.close()
-  tell({ kind: 'share', asked: [...model.asked], cpuMs: (user + system) / 1000 })
-  process.disconnect()
+  const share: Message = { kind: 'share', asked: [...model.asked], cpuMs: (user + system) / 1000 }
+  // It is long: what is not sent yet would be lost.
+  process.send?.(share, () => process.disconnect())
 }
 
 async function nextOf(child: ChildProcess, kind: Message['kind']): Promise<Message> {
-  for await (const [message] of on(child, 'message') as AsyncIterable<[Message]>)
+  for await (const [message] of on(child, 'message', { close: ['exit'] }) as AsyncIterable<[Message]>)
     if (message.kind === kind) return message
   throw new Error('a process ended')
 }

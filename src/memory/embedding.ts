@@ -65,9 +65,9 @@ export class Embedding {
 
   /** @throws EmbedderError when the provider fails, an abort when time is up. */
   async query(embedder: Embedder, text: string, signal: AbortSignal): Promise<Float32Array> {
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.#settings.inlineTimeoutMs || 10_000)])
-    const attributes = { 'mem.embedding.model': embedder.model }
-    const [vector] = await span('embed.query', attributes, () => embedder.embed([text], 'query', deadline))
+    const [vector] = await withDeadline(this.#settings.inlineTimeoutMs || 10_000, signal, (deadline) =>
+      span('embed.query', { 'mem.embedding.model': embedder.model }, () => embedder.embed([text], 'query', deadline)),
+    )
     if (!vector) throw new Error(`${embedder.model} gave no vector for the query`)
     return vector
   }
