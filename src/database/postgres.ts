@@ -134,6 +134,10 @@ class Session implements Queryable {
   }
 }
 
+/** What a commit of a failed transaction does, without an error. */
+const isRolledBack = (results: Pg.QueryResult | Pg.QueryResult[]): boolean =>
+  [results].flat().some(({ command }) => command === 'ROLLBACK')
+
 class PostgresDatabase implements Database {
   readonly dialect = 'postgres'
   readonly location: string
@@ -246,6 +250,8 @@ class PostgresDatabase implements Database {
       for (const end of ends) if (end.status === 'rejected') throw end.reason
       return () => {
         if (committed.status === 'rejected') throw committed.reason
+        if (isRolledBack(committed.value))
+          throw new Error('the transaction was rolled back: a statement of it failed unheard')
         return result
       }
     } catch (error) {

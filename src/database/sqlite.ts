@@ -91,7 +91,7 @@ class Connection implements Queryable {
       const names = sql.match(PARAM) ?? []
       const isInOrder = names.every((name, i) => name === `$${i + 1}`)
       const prepared = this.raw.prepare(isInOrder ? sql.replace(PARAM, '?') : sql)
-      statement = { prepared, places: isInOrder ? names.length : undefined }
+      statement = { prepared, isInOrder }
       this.#statements.set(sql, statement)
     }
     return statement
@@ -100,15 +100,15 @@ class Connection implements Queryable {
 
 interface Statement {
   readonly prepared: Sqlite.Statement
-  /** How many there are, where `$1`, `$2`, … stand once each in their order: as `?` they are bound by place, which is faster. */
-  readonly places: number | undefined
+  /** Whether `$1`, `$2`, … stand once each in their order: as `?` they are bound by place, which is faster. */
+  readonly isInOrder: boolean
 }
 
 const PARAM = /\$\d+/g
 
 /** `$1` is a named parameter to SQLite, so a list is bound by its positions. */
-function bind({ places }: Statement, params: readonly Param[]): readonly Param[] | Record<string, Param> {
-  if (places !== undefined) return places === params.length ? params : params.slice(0, places)
+function bind({ isInOrder }: Statement, params: readonly Param[]): readonly Param[] | Record<string, Param> {
+  if (isInOrder) return params
   const named: Record<string, Param> = {}
   for (let i = 0; i < params.length; i++) named[i + 1] = params[i] ?? null
   return named

@@ -4,8 +4,6 @@ import { sha256 } from '../base/hash.ts'
 import { pooledBytes } from '../base/ids.ts'
 import type { LedgerRow } from './store/ledger.ts'
 
-const saltBytes = pooledBytes()
-
 /** An entry before it takes its place in the chain. */
 export type UnchainedEntry = Omit<
   LedgerRow,
@@ -14,7 +12,7 @@ export type UnchainedEntry = Omit<
 
 /** Gives an entry its place after `prev`. Contract: memory.md 9.4. */
 export function chainEntry(entry: UnchainedEntry, prev: { seq: number; headHash: string }): LedgerRow {
-  const salt = saltBytes(16)
+  const salt = pooledBytes(16)
   const row: LedgerRow = {
     ...entry,
     seq: prev.seq + 1,

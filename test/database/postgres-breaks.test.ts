@@ -4,7 +4,7 @@ import type { Database } from '../../src/database/database.ts'
 import { openPostgres } from '../../src/database/postgres.ts'
 import { createPostgresDatabase, hasPostgres, type PostgresDatabase } from '../support/postgres.ts'
 
-describe.skipIf(!hasPostgres)('connections that break', () => {
+describe.skipIf(!hasPostgres)('connections and transactions that break', () => {
   let place: PostgresDatabase | undefined
   let database: Database | undefined
   beforeAll(async () => {
@@ -32,5 +32,10 @@ describe.skipIf(!hasPostgres)('connections that break', () => {
     })
     await expect(broken).rejects.toThrow(/connection|terminat/i)
     expect(await opened().transaction((tx) => tx.get('SELECT 1 AS one'))).toEqual({ one: 1 })
+  })
+
+  test('a statement whose failure nobody heard: the transaction fails, for its commit would be a rollback', async () => {
+    const deaf = opened().transaction((tx) => tx.run('SELECT 1 / 0').catch(() => 0))
+    await expect(deaf).rejects.toThrow('rolled back')
   })
 })
