@@ -1,16 +1,18 @@
 # docker build -t mem .
 # docker run -p 7777:7777 -v mem:/data -e MEM_API_KEY=$(openssl rand -hex 32) mem
 
-FROM node:24-bookworm AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
-# Native code is compiled here, with the compiler of the large image.
+# Nothing is compiled: the driver of SQLite for this Node comes with its native code.
 COPY package.json package-lock.json ./
-RUN npm ci --no-audit --no-fund
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY bin bin
 COPY scripts scripts
 COPY src src
-RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund
+RUN node scripts/build.mjs && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
+  && rm -rf node_modules/better-sqlite3 node_modules/better-sqlite3-13/deps \
+  && find node_modules/better-sqlite3-13/prebuilds -type f ! -name 'linux-*' -delete
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production MEM_ADDR=:7777 MEM_DATA_DIR=/data

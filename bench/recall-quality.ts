@@ -19,8 +19,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import Database from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import { MemoryClient } from '../src/client/memory-client.ts'
+import { SqliteDriver } from '../src/database/sqlite-driver.ts'
 import { parseChunkerConfig, split } from '../src/memory/chunker/index.ts'
 import { embedDocument, HASH_FUSION_WEIGHT } from '../src/memory/embedder/hash.ts'
 import { contentWords, words } from '../src/memory/search/analysis.ts'
@@ -128,11 +129,11 @@ function restStore(endpoint: string, apiKey: string | undefined): Store {
 
 /** The baseline: BM25 of SQLite with Porter's stemmer, any word of the question, stop words left out. */
 function fts5({ units, questions }: EvaluationSet): Measures {
-  const tables = new Map<string, Database.Database>()
+  const tables = new Map<string, Sqlite.Database>()
   for (const { id, group, text } of units) {
     let db = tables.get(group)
     if (!db) {
-      tables.set(group, (db = new Database(':memory:')))
+      tables.set(group, (db = new SqliteDriver(':memory:')))
       db.exec(`CREATE VIRTUAL TABLE unit USING fts5(id UNINDEXED, body, tokenize = 'porter unicode61')`)
     }
     db.prepare('INSERT INTO unit VALUES (?, ?)').run(id, text)

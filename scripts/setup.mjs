@@ -23,17 +23,17 @@ function installed() {
     const found = present[path]
     return path === '' || (found ? found.version === version : Boolean(optional || devOptional))
   })
-  return same && nativeModuleLoads()
+  return same && sqliteLoads()
 }
 
-/** False as well after a change of the Node major, for which it has to be compiled again. */
-function nativeModuleLoads() {
-  try {
-    process.dlopen({ exports: {} }, join(root, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'))
-    return true
-  } catch {
-    return false
-  }
+/** Which of the two drivers runs on which Node: src/database/sqlite-driver.ts. The older one is compiled, for one major. */
+const isCompiled = Number(process.versions.node.split('.')[0]) < 22
+const SQLITE = isCompiled ? 'better-sqlite3' : 'better-sqlite3-13'
+
+/** In a process of its own: what does not fit may end it, and what was not found is not looked for again. */
+function sqliteLoads() {
+  const open = `new (require('${SQLITE}'))(':memory:').close()`
+  return spawnSync(process.execPath, ['-e', open], { cwd: root, stdio: 'ignore' }).status === 0
 }
 
 const stampPath = join(root, STAMP)
@@ -44,6 +44,13 @@ function run(message, command, args) {
   const env = { ...ownHeaders(), ...process.env }
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env })
   if (error || status !== 0) fail(`${[command, ...args].join(' ')} failed${error ? `: ${error.message}` : ''}`)
+}
+
+/** Run by npm, its own path is known; that also spares Windows a shell. */
+function npm(message, args) {
+  const path = process.env.npm_execpath
+  const words = [...args, '--loglevel=error']
+  run(message, path ? process.execPath : 'npm', path ? [path, ...words] : words)
 }
 
 /** Native code compiles against the headers that came with this Node, where it has them, instead of downloading some. */
@@ -59,13 +66,17 @@ function fail(message) {
 
 requireNode([20, 19])
 if (!installed()) {
-  // Run by npm, its own path is known; that also spares Windows a shell.
-  const npm = process.env.npm_execpath
-  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error']
-  run(
-    'Installing dependencies (a minute or two, once) ...',
-    npm ? process.execPath : 'npm',
-    npm ? [npm, ...args] : args,
-  )
+  npm('Installing dependencies (a minute or two, once) ...', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+  // npm would compile the newer driver too, which is no script of its own: https://github.com/npm/cli/pull/9859
+  const { allowScripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const packages = Object.keys(allowScripts).filter((name) => isCompiled || name !== 'better-sqlite3')
+  npm(isCompiled ? 'Compiling SQLite ...' : 'Running install scripts ...', ['rebuild', ...packages])
+  if (!sqliteLoads()) {
+    fail(
+      isCompiled
+        ? 'SQLite could not be compiled: that takes python3, make and a C++ compiler. With Node 22 or newer it need not be.'
+        : `SQLite could not be loaded: there is none for ${process.platform} on ${process.arch}.`,
+    )
+  }
 }
 if (!built()) run('Building ...', process.execPath, [join(root, 'scripts/build.mjs')])

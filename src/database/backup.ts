@@ -3,9 +3,10 @@ import { createReadStream } from 'node:fs'
 import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import Sqlite from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import * as z from 'zod'
 import { errorText } from '../base/errors.ts'
+import { SqliteDriver } from './sqlite-driver.ts'
 
 /** A backup that cannot be made or is no good; the message says why. */
 export class BackupError extends Error {}
@@ -94,14 +95,14 @@ async function copySnapshot(snapshot: Sqlite.Database, target: string): Promise<
 }
 
 function openSnapshot(path: string): Sqlite.Database {
-  const snapshot = new Sqlite(path, { readonly: true })
+  const snapshot = new SqliteDriver(path, { readonly: true })
   snapshot.exec('BEGIN')
   snapshot.prepare('SELECT 1 FROM sqlite_master').get() // a transaction begins with its first read
   return snapshot
 }
 
 function openSnapshots(paths: readonly string[]): Sqlite.Database[] {
-  const lock = new Sqlite(paths[0], { timeout: 5000, fileMustExist: true })
+  const lock = new SqliteDriver(paths[0], { timeout: 5000, fileMustExist: true })
   const snapshots: Sqlite.Database[] = []
   try {
     lock.exec('BEGIN IMMEDIATE')

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import Sqlite from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import type { Database, Param, Queryable } from './database.ts'
+import { SqliteDriver } from './sqlite-driver.ts'
 import { Erasure } from './sqlite-erasure.ts'
 import { LogFlush } from './sqlite-log.ts'
 
@@ -39,7 +40,8 @@ function useWriteAheadLog(raw: Sqlite.Database, timeout: number): void {
       raw.pragma('journal_mode = WAL')
       return
     } catch (error) {
-      if (!(error instanceof Sqlite.SqliteError) || error.code !== 'SQLITE_BUSY' || performance.now() > end) throw error
+      if (!(error instanceof SqliteDriver.SqliteError) || error.code !== 'SQLITE_BUSY' || performance.now() > end)
+        throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
     }
   }
@@ -53,7 +55,7 @@ class Connection implements Queryable {
 
   constructor(options: SqliteOptions, readonly: boolean) {
     const { busyTimeoutMs: timeout = BUSY_TIMEOUT_MS } = options
-    this.raw = new Sqlite(options.path, { timeout, readonly })
+    this.raw = new SqliteDriver(options.path, { timeout, readonly })
     if (!readonly) {
       useWriteAheadLog(this.raw, timeout)
       // `full` is made of this and a flush after each commit.

@@ -1,8 +1,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { SqliteDriver } from '../../src/database/sqlite-driver.ts'
 import { Erasure } from '../../src/database/sqlite-erasure.ts'
 import { randomSource } from '../memory/search/random-vectors.ts'
 
@@ -18,7 +19,7 @@ describe('Erasure', () => {
   afterEach(() => rmSync(directory, { recursive: true }))
 
   const open = (): Sqlite.Database => {
-    const db = new Sqlite(path)
+    const db = new SqliteDriver(path)
     db.pragma('journal_mode = WAL')
     db.pragma('secure_delete = ON')
     return db

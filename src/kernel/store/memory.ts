@@ -1,5 +1,6 @@
-import Sqlite from 'better-sqlite3'
+import type Sqlite from 'better-sqlite3'
 import type { Database, Param, Queryable } from '../../database/database.ts'
+import { SqliteDriver } from '../../database/sqlite-driver.ts'
 
 /** A database in the memory of this process, gone with it: for tests. Its one connection serves one after the other. */
 export function openMemory(): Database {
@@ -9,7 +10,7 @@ export function openMemory(): Database {
 class MemoryDatabase implements Database {
   readonly dialect = 'sqlite'
   readonly location = ':memory:'
-  readonly #raw = new Sqlite(':memory:')
+  readonly #raw = new SqliteDriver(':memory:')
   readonly #statements = new Map<string, Sqlite.Statement>()
   #turn: Promise<unknown> = Promise.resolve()
 
