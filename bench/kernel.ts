@@ -32,6 +32,8 @@ const PUBLISHERS = 16
 const SETTINGS: Workers[] = [
   { concurrency: 16, turnsPerClaim: 1 },
   { concurrency: 16, turnsPerClaim: TURNS },
+  { concurrency: 100, turnsPerClaim: 1 },
+  { concurrency: 100, turnsPerClaim: TURNS },
 ]
 
 /** From the first that is published to the end of the last. */
@@ -56,7 +58,7 @@ async function measureTurns(place: Place, workers: Workers, runs: number): Promi
   const rates = ratesOf(runs, performance.now() - begin, cpu)
   await store.close()
   place.remove()
-  return { what: `mem, ${place.name}, ${workers.turnsPerClaim} a claim`, ...rates }
+  return { what: `mem, ${place.name}, ${workers.concurrency} at once, ${workers.turnsPerClaim} a claim`, ...rates }
 }
 
 async function measurePeer(url: string, runs: number): Promise<Record<string, string | number>[]> {

@@ -41,6 +41,7 @@ export function openCellSource(): CellSource {
         yield { seq: seq + BATCH, memories }
       }
     },
+    has: () => Promise.resolve(true),
     version: () => undefined,
     async cosines(_model, query, cellNos) {
       return new Map(cellNos.map((cellNo) => [cellNo, dot(query, vectorOf(cellNo))]))

@@ -12,6 +12,7 @@ import type { Run } from '../../src/kernel/model/run.ts'
 import type { ModelHost } from '../../src/kernel/ports.ts'
 import { installAgent } from '../../src/kernel/registry/install.ts'
 import { createRun } from '../../src/kernel/runs/create.ts'
+import { makeShared } from '../../src/kernel/shared-changes.ts'
 import { newPostgresStore, newSqliteStore, type KernelStore } from '../../src/kernel/store/store.ts'
 
 export const SCOPE = { kind: 'local', id: 'default' }
@@ -117,7 +118,8 @@ export async function installWorker(context: KernelContext): Promise<void> {
 }
 
 export async function publishRun(context: KernelContext, goal = 'Take five steps'): Promise<Run> {
-  return (await makeChange(context, SCOPE, BY_KERNEL, (change) => createRun(change, { owner: AGENT, goal }))).result
+  const id = context.newId()
+  return (await makeShared(context, SCOPE, BY_KERNEL, (change) => createRun(change, { id, owner: AGENT, goal }))).result
 }
 
 /** So many things at once until all are done. */

@@ -1,5 +1,5 @@
 import type * as graph from './graph-types.ts'
-import { ask, path, send, type Call, type Connection, type Path } from './transport.ts'
+import { ask, inUtf8, path, send, type Call, type Connection, type Path } from './transport.ts'
 import type * as wire from './types.ts'
 
 export interface MemoryClientOptions {
@@ -282,7 +282,7 @@ export class MemoryClient {
     return {
       endpoint: this.endpoint,
       fetch: this.fetch,
-      headers: { ...this.#headers, Authorization: authorization, 'Mem-Agent-Id': this.agentId },
+      headers: { ...this.#headers, Authorization: authorization, 'Mem-Agent-Id': inUtf8(this.agentId) },
       timeoutMs: this.#timeoutMs,
     }
   }

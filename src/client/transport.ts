@@ -107,6 +107,10 @@ function encodeSegment(segment: string | undefined): string {
   }
 }
 
+/** Headers are bytes, which `fetch` takes one a character: what is beyond ASCII travels as UTF-8. */
+export const inUtf8 = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : String.fromCharCode(...new TextEncoder().encode(text))
+
 function buildHeaders(given: Record<string, string | undefined>, hasBody: boolean): Headers {
   const headers = new Headers({ Accept: 'application/json' })
   if (hasBody) headers.set('Content-Type', 'application/json')

@@ -8,6 +8,7 @@ import type { Objective } from './model/objective.ts'
 import type { Project } from './model/project.ts'
 import type { Run } from './model/run.ts'
 import { appendEvents } from './store/events.ts'
+import { findBare } from './store/run-cascades.ts'
 import { endLeases } from './store/run-leases.ts'
 import { executorOf, freeSlots } from './store/slots.ts'
 
@@ -59,6 +60,7 @@ export class Change {
   readonly #events: NewEvent[] = []
   readonly #ended: Run[] = []
   readonly #givenBack: Run[] = []
+  readonly #left: (() => Promise<unknown>)[] = []
   #isHint = true
 
   readonly context: KernelContext
@@ -92,6 +94,17 @@ export class Change {
     this.#isHint = false
   }
 
+  /** Leaves something to be done right behind the commit; what fails of it is logged, and others make up for it. */
+  leaves(fn: () => Promise<unknown>): void {
+    this.#left.push(fn)
+  }
+
+  async doLeft(): Promise<void> {
+    for (const fn of this.#left) {
+      await fn().catch((error: unknown) => this.context.log.warn({ err: error }, 'left to be made up for'))
+    }
+  }
+
   /** Whether something may be due now. */
   get isHint(): boolean {
     return this.#isHint
@@ -107,8 +120,10 @@ export class Change {
     this.#ended.push(run)
   }
 
-  async #follow(): Promise<void> {
+  /** @param bare ids of runs on which nothing hangs */
+  async #follow(bare: ReadonlySet<string>): Promise<void> {
     for (let run = this.#ended.shift(); run; run = this.#ended.shift()) {
+      if (bare.has(run.id)) continue
       for (const follow of this.context.endings) await follow(this, run)
     }
   }
@@ -118,9 +133,14 @@ export class Change {
    * that is written. Gives the events of each; on PostgreSQL before they are written, so that the commit goes right behind them.
    */
   static async finish(changes: readonly Change[]): Promise<{ events: Promise<ActivityEvent[][]> }> {
-    await settled(changes.map((change) => change.#follow()))
-    const all = changes.flatMap((change) => change.#events)
     const { tx, scope } = returned(changes[0])
+    const bare = await findBare(
+      tx,
+      scope,
+      changes.flatMap((change) => change.#ended),
+    )
+    await settled(changes.map((change) => change.#follow(bare)))
+    const all = changes.flatMap((change) => change.#events)
     const freed = await endLeases(
       tx,
       scope,
@@ -152,7 +172,7 @@ export async function makeChange<T>(
   by: Attribution,
   fn: Make<T>,
 ): Promise<Changed<T>> {
-  const [changed] = await makeChanges(context, scope, by, [fn])
+  const [changed] = await makeChanges(context, scope, [{ by, fn }])
   return returned(changed)
 }
 
@@ -160,17 +180,17 @@ export async function makeChange<T>(
 export async function makeChanges<T>(
   context: KernelContext,
   scope: Scope,
-  by: Attribution,
-  fns: readonly Make<T>[],
+  making: readonly { by: Attribution; fn: Make<T> }[],
 ): Promise<Changed<T>[]> {
   const made = await context.store.database.transaction(async (tx) => {
-    const begun = fns.map((fn) => ({ fn, change: new Change(context, scope, by, tx) }))
+    const begun = making.map(({ by, fn }) => ({ fn, change: new Change(context, scope, by, tx) }))
     const changes = begun.map(({ change }) => change)
     const results = await settled(begun.map(({ fn, change }) => fn(change)))
     return { changes, results, ...(await Change.finish(changes)) }
   })
   if (made.changes.some(({ isHint }) => isHint)) context.hint(scope)
   const told = await made.events
+  for (const change of made.changes) await change.doLeft()
   return made.results.map((result, i) => ({ result, events: told[i] ?? [] }))
 }
 

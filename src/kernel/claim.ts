@@ -5,7 +5,9 @@ import { aboutRun, BY_KERNEL, makeChange, type Change } from './change.ts'
 import type { KernelContext } from './context.ts'
 import type { Scope } from './model/fields.ts'
 import type { Run } from './model/run.ts'
+import type { Turn } from './model/turn.ts'
 import { moveRun, pauseRun } from './run-states.ts'
+import type { Deployed } from './store/deployments.ts'
 import { findClaimable, markDue, type Candidate, type Claimant } from './store/run-claims.ts'
 import { grantLeases, lapseLeases, releaseLeases } from './store/run-leases.ts'
 import { saveRun } from './store/runs.ts'
@@ -18,10 +20,19 @@ export interface ClaimRequest extends Omit<Claimant, 'left'> {
   leaseMs: number
   /** False where what became due, what ran out and what was left was looked for a moment ago. */
   sweep?: boolean
+  /** Begins the turn of a run that is about to be claimed, where nothing is to be done before it. */
+  begin?: (change: Change, run: Run, fencingToken: () => Promise<number>) => Promise<Ahead | undefined>
+}
+
+/** A turn that was begun as its run was claimed, and the agent that it is of. */
+export interface Ahead {
+  turn: Turn
+  agent?: Deployed<'agent'>
 }
 
 export interface Claimed extends Candidate {
   fencingToken: number
+  ahead?: Ahead
 }
 
 /** How often runs at their attempt limit are paused before one claim gives up. */
@@ -33,7 +44,8 @@ class SlotsTaken extends Error {}
 
 /**
  * Gives the runs that are next to a worker, so many at most. At its attempt limit a run is paused instead.
- * T2: status, attempt, lease, token, slots and event in one transaction. Contract: kernel-1.md 14.1, 14.4
+ * T2: status, attempt, lease, token, slots and event in one transaction, and T3 with it where that writes a turn and no more.
+ * Contract: kernel-1.md 14.1, 14.4
  */
 export async function claimRuns(context: KernelContext, request: ClaimRequest, count: number): Promise<Claimed[]> {
   for (let attempt = 1; ; attempt++) {
@@ -78,16 +90,17 @@ async function pauseSpent(change: Change, run: Run): Promise<void> {
 /** The slots, for which others wait, are taken after all else. */
 async function take(change: Change, request: ClaimRequest, candidates: readonly Candidate[]): Promise<Claimed[]> {
   const { tx, scope, now } = change
-  const { worker: owner, leaseMs, limits } = request
+  const { worker: owner, leaseMs, limits, begin } = request
   const runs = candidates.map(({ run }) => run)
-  const [tokens, started, areTaken] = await Promise.all([
-    grantLeases(tx, scope, runs, { owner, now, leaseMs }),
-    Promise.all(runs.map((run) => saveRun(tx, startAttempt(run, now), now))),
-    takeSlots(tx, scope, runs, limits),
-  ])
-  if (!areTaken) throw new SlotsTaken()
+  const granted = grantLeases(tx, scope, runs, { owner, now, leaseMs })
+  const started = Promise.all(runs.map((run) => saveRun(tx, startAttempt(run, now), now)))
+  const tokenOf = async ({ id }: Run): Promise<number> => returned((await granted).get(id))
+  const ahead = begin && Promise.all(runs.map((run) => begin(change, run, () => tokenOf(run))))
+  const areTaken = Promise.all([granted, started]).then(() => takeSlots(tx, scope, runs, limits))
+  const [tokens, saved, begun, areFree] = await Promise.all([granted, started, ahead, areTaken])
+  if (!areFree) throw new SlotsTaken()
   const lease = { leaseOwner: owner, leaseExpiresAt: toTimestamp(now + leaseMs), lastClaimedAt: toTimestamp(now) }
-  return started.map((run, i) => {
+  return saved.map((run, i) => {
     const fencingToken = returned(tokens.get(run.id))
     const recovered = candidates[i]?.recovered === true
     change.report({
@@ -96,7 +109,8 @@ async function take(change: Change, request: ClaimRequest, candidates: readonly 
       summary: `Claimed by ${owner}`,
       payload: { worker: owner, fencingToken, attempt: run.attempt, recovered },
     })
-    return { fencingToken, recovered, run: { ...run, ...lease, fencingToken } }
+    const turn = begun?.[i]
+    return { fencingToken, recovered, run: { ...run, ...lease, fencingToken }, ...(turn && { ahead: turn }) }
   })
 }
 

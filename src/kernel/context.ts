@@ -28,7 +28,7 @@ export interface KernelContext {
   /** Ids of records and events: UUIDs in order of time. */
   readonly newId: () => string
   readonly log: Logger
-  /** What else happens, in the same transaction, when a run came to its end. */
+  /** What else happens, in the same transaction, when a run came to its end on which anything hangs (`findBare`). */
   readonly endings: readonly ((change: Change, run: Run) => Promise<unknown>)[]
   /** Something of this scope may be due: for latency only, it may be lost. */
   hint(scope: Scope): void

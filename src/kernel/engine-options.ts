@@ -21,6 +21,12 @@ const part = <T>(): z.ZodType<T, T> =>
   z.custom<T>((value) => typeof value === 'object' && value !== null, 'must be an object')
 const fn = <T>(): z.ZodType<T, T> => z.custom<T>((value) => typeof value === 'function', 'must be a function')
 
+const LOGGER_METHODS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'child'] as const
+const isLogger = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  LOGGER_METHODS.every((name) => typeof Reflect.get(value, name) === 'function')
+
 const concurrency = z.int().min(1).max(256)
 const bound = z.int().min(0).max(1_000_000)
 const ms = z.int().min(1).max(86_400_000)
@@ -57,7 +63,7 @@ const options = z.strictObject({
   /** The engine closes it. */
   persistentStore: part<KernelStore>().exactOptional(),
   /** JSON lines on standard error without one. */
-  logger: part<Logger>().exactOptional(),
+  logger: z.custom<Logger>((value) => isLogger(value), `must have ${LOGGER_METHODS.join(', ')}`).exactOptional(),
   /** Turns and actions at once. */
   workerConcurrencyLimit: concurrency.default(8),
   agentRunWorkers: z.strictObject({ ...RUN_WORKERS, ...STATIC }).exactOptional(),

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { KernelApiError, KernelClient, type KernelClientOptions } from '../../src/client/index.ts'
 import type { NewRun } from '../../src/client/kernel/kernel-types.ts'
 import { openKernel, type OpenKernel } from '../kernel/api.ts'
@@ -22,7 +22,9 @@ afterAll(async () => {
 
 const origin = (): string => new URL(open.url).origin
 
-/** In a scope of its own, without waiting between retries. */
+afterEach(() => void vi.useRealTimers())
+
+/** In a scope of its own. */
 const client = (options: KernelClientOptions = {}): KernelClient =>
   new KernelClient(origin(), { token: TOKEN, scope: open.scope(), random: () => 0, ...options })
 
@@ -251,21 +253,38 @@ test('a refusal tells status, text and request id', async () => {
 })
 
 test('GETs and writes with a key are tried again when the network fails or the server is not up', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  /** As it ends once all waits are over. */
+  const settled = async <T>(work: Promise<T>): Promise<T> => {
+    work.catch(() => undefined)
+    for (let i = 0; i < 3; i++) await vi.advanceTimersByTimeAsync(10_000)
+    return work
+  }
   const reads = flaky('network', 503)
-  expect((await client(reads).health()).status).toBe('ok')
+  expect((await settled(client(reads).health())).status).toBe('ok')
   expect(reads.sent).toHaveLength(3)
   const keyed = flaky(503)
-  await client(keyed).runs.create(run(), { idempotencyKey: 'k' })
+  await settled(client(keyed).runs.create(run(), { idempotencyKey: 'k' }))
   expect(keyed.sent.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['k', 'k'])
   const unkeyed = flaky('network')
   expect(await refused(client(unkeyed).runs.create(run()))).toMatchObject({ status: 0 })
   expect(unkeyed.sent).toHaveLength(1)
   const down = flaky(503, 503, 503, 503)
-  expect(await refused(client(down).runs.list())).toMatchObject({ status: 503, message: 'not now' })
+  expect(await refused(settled(client(down).runs.list()))).toMatchObject({ status: 503, message: 'not now' })
   expect(down.sent).toHaveLength(3)
   const broken = flaky(500)
   expect((await refused(client(broken).runs.list())).status).toBe(500)
   expect(broken.sent).toHaveLength(1)
+})
+
+test('two tries more outlast a server that is away for a second, however the waits are drawn', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const away = flaky('network', 'network')
+  const work = client(away).health()
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(away.sent).toHaveLength(2)
+  await vi.advanceTimersByTimeAsync(1000)
+  expect((await work).status).toBe('ok')
 })
 
 test('a call that is given up throws its reason, also between two tries', async () => {

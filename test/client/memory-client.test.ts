@@ -247,6 +247,13 @@ describe('settings', () => {
     expect(server.requests[0]?.headers).not.toHaveProperty('mem-identity-provider')
   })
 
+  test('an agent beyond ASCII travels as UTF-8, as the server reads it', async () => {
+    client.agentId = 'agent_é🙂'
+    await client.health()
+    const [{ headers } = {}] = server.requests
+    expect(Buffer.from(String(headers?.['mem-agent-id']), 'latin1').toString()).toBe('agent_é🙂')
+  })
+
   test('fetch is the one given', async () => {
     const seen: string[] = []
     const own: typeof fetch = (input) => {
@@ -321,7 +328,7 @@ describe('errors', () => {
     ['a dot key', () => client.setTag('ws_1', 'mem_1', '.', 'v')],
     ['an unpaired surrogate', () => client.lookup('ws_1', '\ud800')],
     ['an address without scheme', () => new MemoryClient('localhost:7777').health()],
-    ['an agent id that no header can carry', () => new MemoryClient('http://h', 'k', { agentId: 'агент' }).health()],
+    ['an agent id that no header can carry', () => new MemoryClient('http://h', 'k', { agentId: 'agent\nb' }).health()],
   ])('%s is refused before anything is sent', async (_, call) => {
     await expect(call()).rejects.toBeInstanceOf(MemoryRequestError)
     expect(server.requests).toEqual([])

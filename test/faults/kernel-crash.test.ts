@@ -10,7 +10,7 @@ import { packageRoot } from '../../src/base/package-root.ts'
 import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
 import type { Step } from '../../src/kernel/engine/parts.ts'
 import type { Run } from '../../src/kernel/model/run.ts'
-import { createRun } from '../../src/kernel/runs/create.ts'
+import { createRun, type NewRun } from '../../src/kernel/runs/create.ts'
 import { Kernel } from '../../src/kernel/service.ts'
 import { listEvents } from '../../src/kernel/store/events.ts'
 import { readRecord } from '../../src/kernel/store/records.ts'
@@ -59,9 +59,9 @@ function startWorker(place: Place, model: ScriptedModel, killAt?: Step): ChildPr
   return Object.assign(child, { ended })
 }
 
-async function create(store: KernelStore, goal: string): Promise<Run> {
+async function create(store: KernelStore, goal: string, more: Partial<NewRun> = {}): Promise<Run> {
   const { context } = new Kernel({ store, log: pino({ enabled: false }), components: [] })
-  const fields = { owner: { type: 'agent' as const, id: 'ana' }, goal }
+  const fields = { owner: { type: 'agent' as const, id: 'ana' }, goal, ...more }
   return (await makeChange(context, SCOPE, BY_KERNEL, (change) => createRun(change, fields))).result
 }
 
@@ -99,18 +99,22 @@ describeOnBothDatabases('a worker that is killed', (dialect) => {
     return readRecord(store.database, runs, SCOPE, id)
   }
 
+  // With a budget the claim does not begin the turn: there is more to write than that.
+  const BUDGET = { maxTurns: 9 }
+
   test.each([
     // What the store holds then; calls of the model and attempts when all is done.
-    ['claimed', { status: 'running', turns: [], calls: 1, attempt: 2 }],
-    ['begun', { status: 'running', turns: ['running'], calls: 1, attempt: 2 }],
-    ['answered', { status: 'running', turns: ['running'], calls: 2, attempt: 2 }],
-    ['stored', { status: 'running', turns: ['completed'], calls: 1, attempt: 2 }],
-    ['applied', { status: 'completed', turns: ['completed'], calls: 1, attempt: 1 }],
-  ] as const)('kernel#50 right after %s', async (step, expected) => {
-    const goal = `Killed ${step} ${dialect}`
+    ['claimed', {}, { status: 'running', turns: ['running'], calls: 1, attempt: 2 }],
+    ['claimed', { budget: BUDGET }, { status: 'running', turns: [], calls: 1, attempt: 2 }],
+    ['begun', {}, { status: 'running', turns: ['running'], calls: 1, attempt: 2 }],
+    ['begun', { budget: BUDGET }, { status: 'running', turns: ['running'], calls: 1, attempt: 2 }],
+    ['answered', {}, { status: 'running', turns: ['running'], calls: 2, attempt: 2 }],
+    ['applied', {}, { status: 'completed', turns: ['completed'], calls: 1, attempt: 1 }],
+  ] as const)('kernel#50 right after %s, of a run with %j', async (step, fields, expected) => {
+    const goal = `Killed ${step} ${JSON.stringify(fields)} ${dialect}`
     model.script(goal, [{ outcome: { status: 'completed', output: { stars: 7 } } }])
     const before = await place.open()
-    const { id } = await create(before, goal)
+    const { id } = await create(before, goal, fields)
     await before.close()
     await startWorker(place, model, step).ended
 
@@ -126,6 +130,35 @@ describeOnBothDatabases('a worker that is killed', (dialect) => {
     const asked = model.asked(goal)
     expect(asked).toHaveLength(expected.calls)
     expect(new Set(asked.map(({ envelope }) => envelope.invocationId)).size).toBe(1)
+    worker.kill('SIGTERM')
+    await worker.ended
+    await store.close()
+  })
+
+  test('kernel#50 right after stored: what a turn proposed is done without asking the model again', async () => {
+    const goal = `Killed stored ${dialect}`
+    const children = [{ key: 'a', goal: `Child of stored ${dialect}` }]
+    model.script(goal, [
+      { outcome: { fork: { join: 'all', failure: 'wait', children } } },
+      { outcome: { status: 'completed', output: { stars: 7 } } },
+    ])
+    model.script(`Child of stored ${dialect}`, [{ outcome: { status: 'completed' } }])
+    const before = await place.open()
+    const { id } = await create(before, goal)
+    await before.close()
+    await startWorker(place, model, 'stored').ended
+
+    const store = await place.open()
+    const { items } = await listTurns(store.database, SCOPE, { runId: id, limit: 10 })
+    expect((await readRecord(store.database, runs, SCOPE, id)).status).toBe('running')
+    expect(items.map(({ status }) => status)).toEqual(['completed'])
+
+    const worker = startWorker(place, model)
+    const run = await ended(store, id)
+    expect(run).toMatchObject({ output: { stars: 7 }, attempt: 3, lastAppliedTurn: 2 })
+    await expectWhole(store, run, 2)
+    expect(model.asked(goal)).toHaveLength(2)
+    expect(model.asked(`Child of stored ${dialect}`)).toHaveLength(1)
     worker.kill('SIGTERM')
     await worker.ended
     await store.close()

@@ -145,7 +145,7 @@ describeKernels('a kernel without a token', (open) => {
     // also of what is not configured
     expect(await refused('PATCH', '/artifacts')).toEqual([405, 'POST, GET, HEAD'])
     expect(await rawStatus(`${url}/objectives`, 'PROPFIND', {})).toBe(405)
-    expect(await rawStatus(`${url}/objectives/%zz`, 'GET', {})).toBe(400)
+    expect(await rawStatus(`${url}/objectives/%zz`, 'GET', {})).toBe(404)
     expect((await call('POST', '/objectives/x/y', undefined, { raw: 'no JSON' })).status).toBe(404)
   })
 

@@ -103,8 +103,6 @@ describeStores('budgets of runs', (open) => {
     const goal = it.goal('Priced')
     model().script(goal, [GO_ON])
     const { id } = await it.create({ goal, budget: { maxCostMicros: 20_000 } })
-    const reserved: unknown[] = []
-    it.parts.onStep = (step) => void (step === 'begun' && reserved.push(it.read(id)))
     await it.work()
     const run = await it.read(id)
     const turns = await it.turns(id)
@@ -116,8 +114,8 @@ describeStores('budgets of runs', (open) => {
       budgetAdmission: { dimension: 'maxCostMicros', remaining: 20_000 - 450 * turns.length },
     })
     // What a turn may cost at most is set aside, as long as so much is left.
-    const [first] = await Promise.all(reserved)
-    expect(first).toMatchObject({ budgetReservations: { [turns[0]?.id ?? '']: { usage: { costMicros: 20_000 } } } })
+    const reserved = (await it.events(id)).find(({ eventType }) => eventType === 'budget.reserved')
+    expect(reserved?.payload).toMatchObject({ reservation: turns[0]?.id, usage: { costMicros: 20_000 } })
   })
 
   test('what the gateway tells of a call wins over the price, and a price of nothing is one', async () => {

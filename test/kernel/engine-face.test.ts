@@ -68,6 +68,8 @@ test('an unknown option is refused by its name at once, one that does not fit at
   expect(await refusalOf({ agentRunWorkers: { scopes: [SCOPE], pace: 1 } })).toMatch(/agentRunWorkers: .*pace/)
   expect(await refusalOf({ agentRunWorkers: {} })).toMatch(/agentRunWorkers\.scopes: /)
   expect(await refusalOf({ modelHost: 'a model' })).toMatch(/modelHost: must be an object/)
+  // It has no `fatal`: the first request would have ended the process.
+  expect(await refusalOf({ logger: console })).toMatch(/logger: must have trace, .*fatal/)
 })
 
 test('two stores, and a second start, are refused', async () => {

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { decide } from '../../src/kernel/engine/forks.ts'
 import type { DependencyStatus } from '../../src/kernel/model/dependency.ts'
 import type { Run } from '../../src/kernel/model/run.ts'
-import { cancelDescendants } from '../../src/kernel/runs/cancel.ts'
 import { listRuns } from '../../src/kernel/store/runs.ts'
 import { bench, useModel, type Bench } from './engine-support.ts'
 import { describeStores } from './support.ts'
@@ -35,7 +34,11 @@ describe('when a fork is decided', () => {
 
 describeStores('forks', (open) => {
   /** A run that forks into these, and what it is told when it goes on. */
-  async function fork(it: Bench, spec: object, children: Record<string, typeof DONE | typeof FAILED>): Promise<Run> {
+  async function fork(
+    it: Bench,
+    spec: object,
+    children: Record<string, { outcome: Record<string, unknown> }>,
+  ): Promise<Run> {
     const goal = it.goal('Split')
     for (const [key, answer] of Object.entries(children)) model().script(it.goal(key), [answer])
     const keys = Object.keys(children)
@@ -156,10 +159,18 @@ describeStores('forks', (open) => {
     if (!parent) throw new Error('nothing was claimed')
     await it.turn(parent)
     await it.command(id, { kind: 'cancel' })
-    await cancelDescendants(it.context, it.scope, id)
     expect((await childrenOf(it, id)).map(({ status }) => status)).toEqual(['canceled', 'canceled'])
     expect((await it.read(id)).status).toBe('canceled')
     expect(await it.work()).toBe(0)
+  })
+
+  test('kernel#58 a parent that ends takes along at once the children that it did not wait for', async () => {
+    const it = bench(open(), model())
+    const waits = { outcome: { status: 'waiting_for_event', wakeCondition: { type: 'event', reference: 'never' } } }
+    const { id } = await fork(it, { join: 'any', failure: 'wait' }, { a: DONE, b: waits })
+    await it.work()
+    expect((await it.read(id)).status).toBe('completed')
+    expect((await childrenOf(it, id)).map(({ status }) => status).toSorted()).toEqual(['canceled', 'completed'])
   })
 
   test('a call of a runbook is refused, and the model told', async () => {

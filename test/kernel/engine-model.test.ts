@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createModelHost } from '../../src/kernel/engine/model-host.ts'
 import { renewLease } from '../../src/kernel/store/run-leases.ts'
 import { bench, gate, LEASE_MS, useModel, type Bench } from './engine-support.ts'
 import { describeStores } from './support.ts'
@@ -47,6 +48,17 @@ describeStores('models', (open) => {
     ).toBe(1)
     const retries = (await it.events(id)).filter(({ eventType }) => eventType === 'turn.retry_scheduled')
     expect(retries.map(({ payload }) => payload?.['hostAttempt'])).toEqual([1, 2, 3, 4, 5])
+  })
+
+  test('a key that is a mere word, as servers without keys are given, changes no answer', async () => {
+    const { baseUrl } = model()
+    const host = createModelHost({ baseUrl, model: 'scripted', apiKey: 'none' })
+    const it = bench(open(), model(), { model: host })
+    const goal = it.goal('Speak')
+    model().script(goal, [{ outcome: { status: 'completed', output: { wind: 'none at all' } } }])
+    const { id } = await it.create({ goal })
+    await it.work()
+    expect(await it.read(id)).toMatchObject({ status: 'completed', output: { wind: 'none at all' } })
   })
 
   test.each([

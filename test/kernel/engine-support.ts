@@ -8,7 +8,6 @@ import { createSurroundings } from '../../src/kernel/engine/envelope.ts'
 import { Held } from '../../src/kernel/engine/held.ts'
 import { createModelHost } from '../../src/kernel/engine/model-host.ts'
 import type { TurnParts } from '../../src/kernel/engine/parts.ts'
-import { SharedChanges } from '../../src/kernel/engine/shared-changes.ts'
 import { takeTurn } from '../../src/kernel/engine/turn.ts'
 import type { Scope } from '../../src/kernel/model/fields.ts'
 import type { ActivityEvent } from '../../src/kernel/model/event.ts'
@@ -72,7 +71,6 @@ export function bench(open: OpenStore, model: ScriptedModel, parts: Partial<Turn
   const { database } = open.store
   const turnParts: TurnParts = {
     context,
-    changes: new SharedChanges(parts.context ?? context, scope),
     model: createModelHost({
       baseUrl: model.baseUrl,
       model: 'scripted',

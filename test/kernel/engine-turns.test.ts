@@ -2,8 +2,10 @@ import { expect, test } from 'vitest'
 import type { Database } from '../../src/database/database.ts'
 import { BY_KERNEL, makeChange } from '../../src/kernel/change.ts'
 import { closeOrphans, discardTurn } from '../../src/kernel/engine/discard.ts'
-import { beginTurn } from '../../src/kernel/engine/begin.ts'
+import { beginAhead, beginTurn } from '../../src/kernel/engine/begin.ts'
 import { Heartbeat } from '../../src/kernel/engine/heartbeat.ts'
+import { Held } from '../../src/kernel/engine/held.ts'
+import { ModelFailure } from '../../src/kernel/ports.ts'
 import { pauseRun, resumeRun } from '../../src/kernel/run-states.ts'
 import { cancelRun } from '../../src/kernel/runs/cancel.ts'
 import { saveMoved } from '../../src/kernel/runs/save.ts'
@@ -12,7 +14,7 @@ import { insertRecord, lockRecord, readRecord } from '../../src/kernel/store/rec
 import { runs } from '../../src/kernel/store/runs.ts'
 import type { Run } from '../../src/kernel/model/run.ts'
 import { bench, gate, LEASE_MS, overlaid, useModel, type Bench } from './engine-support.ts'
-import { describeStores, objectiveOf } from './support.ts'
+import { claimRun, describeStores, objectiveOf } from './support.ts'
 
 const model = useModel()
 const NOTHING_AROUND = { instructions: {}, eligibleAgents: [], skills: [], actions: [] }
@@ -176,6 +178,34 @@ describeStores('turns', (open) => {
     },
   )
 
+  test.each(
+    (['cancel', 'pause'] as const).flatMap((kind) =>
+      (['unavailable', 'rejected', 'malformed'] as const).map((end) => ({ kind, end })),
+    ),
+  )(
+    'kernel#56 the turn of a run that is gone by $kind while its model is $end ends canceled, its usage charged',
+    async ({ kind, end }) => {
+      const it = bench(open(), model())
+      const { id } = await it.create({ goal: it.goal('Gone'), budget: { maxTurns: 5, maxInputTokens: 10_000 } })
+      let asked = 0
+      const asking = bench({ ...open(), scope: () => it.scope }, model(), {
+        model: {
+          propose: async () => {
+            if (asked++ === 0) await it.command(id, { kind })
+            if (end !== 'malformed') throw new ModelFailure(end, 'not now')
+            return { malformed: 'no JSON', usage: { inputTokens: 100, outputTokens: 10 } }
+          },
+        },
+      })
+      await asking.work()
+      const run = await it.read(id)
+      expect(run).toMatchObject({ status: kind === 'cancel' ? 'canceled' : 'paused', budgetReservations: {} })
+      expect(run.budgetUsage).toMatchObject({ turns: 1, ...(end === 'malformed' && { inputTokens: 300 }) })
+      const discardReason = kind === 'cancel' ? 'run_canceled' : 'run_paused'
+      expect(await it.turns(id)).toMatchObject([{ status: 'canceled', discardReason }])
+    },
+  )
+
   test('kernel#56 the turn of a run that is paused, and canceled right after, is charged by who asked the model', async () => {
     const it = bench(open(), model())
     const goal = it.goal('Paused and canceled')
@@ -205,6 +235,20 @@ describeStores('turns', (open) => {
     expect(budgetAllocations).toEqual({ [id]: { maxTurns: 1, maxInputTokens: 100 } })
   })
 
+  test('a turn that its run came back to the queue with is closed at once when the run is paused there, and canceled', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Down, guided, paused')
+    model().script(goal, [{ status: 503, body: 'busy' }])
+    const { id } = await it.create({ goal, budget: { maxTurns: 5 } })
+    await it.work()
+    open().advance(1000)
+    await it.command(id, { kind: 'intervene', instruction: 'Now' })
+    await it.command(id, { kind: 'pause' })
+    await it.command(id, { kind: 'cancel' })
+    expect(await it.turns(id)).toMatchObject([{ status: 'canceled', discardReason: 'run_canceled' }])
+    expect(await it.read(id)).toMatchObject({ budgetUsage: { turns: 1 }, budgetReservations: {} })
+  })
+
   test('a turn of a run that was paused long ago and is canceled now is closed at once', async () => {
     const it = bench(open(), model())
     const { id } = await it.create({ goal: it.goal('Paused long ago') })
@@ -216,6 +260,35 @@ describeStores('turns', (open) => {
     await it.command(id, { kind: 'cancel' })
     expect(await it.turns(id)).toMatchObject([{ status: 'canceled', discardReason: 'run_canceled' }])
     expect((await it.read(id)).budgetUsage).toMatchObject({ turns: 1 })
+  })
+
+  test('kernel#50 a claim begins the turn with it; not where it has a budget, or was begun before', async () => {
+    const it = bench(open(), model())
+    const goal = it.goal('Ahead')
+    model().script(goal, [{ outcome: { status: 'completed' } }])
+    const request = {
+      scope: it.scope,
+      worker: 'w',
+      kinds: ['agent_work' as const],
+      leaseMs: LEASE_MS,
+      limits: { agent: 0, owner: 0, objective: 0, concurrency_key: 0 },
+      knownAgents: false,
+      begin: beginAhead,
+    }
+    const { id } = await it.create({ goal })
+    const first = await claimRun(it.context, request)
+    const [begun, ...others] = await it.turns(id)
+    expect(first?.ahead).toEqual({ turn: begun })
+    expect([begun?.status, begun?.sequence, others]).toEqual(['running', 1, []])
+    open().advance(LEASE_MS)
+    const second = await claimRun(it.context, request)
+    expect(second).toMatchObject({ run: { id, attempt: 2 }, fencingToken: 2, recovered: true })
+    expect(second?.ahead).toBeUndefined()
+    if (second) await it.turn(new Held(second.run, second.fencingToken, open().store.now()))
+    expect(await it.turns(id)).toMatchObject([{ id: begun?.id, status: 'completed' }])
+    const bounded = await it.create({ goal, budget: { maxTurns: 1 } })
+    expect((await claimRun(it.context, request))?.ahead).toBeUndefined()
+    expect(await it.turns(bounded.id)).toEqual([])
   })
 
   test('kernel#56 a stale fencing token writes nothing; the next holder goes on with the same turn', async () => {
@@ -257,7 +330,8 @@ describeStores('turns', (open) => {
   test('a turn whose answer was stored by a holder that is gone is closed and charged when its run is canceled', async () => {
     const it = bench(open(), model())
     const goal = it.goal('Stored')
-    model().script(goal, [{ outcome: { status: 'completed', output: 'nobody sees it' } }])
+    const children = [{ key: 'a', goal: it.goal('A child that never is') }]
+    model().script(goal, [{ outcome: { fork: { join: 'all', failure: 'wait', children } } }])
     const { id } = await it.create({ goal })
     it.parts.onStep = (step) => {
       if (step === 'stored') throw new Error('killed')

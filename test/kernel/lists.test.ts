@@ -103,6 +103,33 @@ describeKernels(
       },
     )
 
+    test.each([OBJECTIVES, PROJECTS])(
+      'kernel#12 $path are walked: a write that began before and is committed after the first page is not missed',
+      async ({ path, create, change }) => {
+        const api = open().api()
+        const made: Listed[] = []
+        for (let n = 0; n < 9; n++) {
+          made.push((await create(api, n)).body)
+          open().advance(10)
+        }
+        const first = await api.get(`${path}?limit=3`)
+        const unseen = made.filter(({ id }) => !first.body.some((listed: Listed) => listed.id === id))
+        open().advance(-1)
+        for (const listed of unseen) expect((await change(api, listed)).status).toBe(200)
+        open().advance(1)
+        const seen: Listed[] = first.body
+        for (let next = first.headers.get('x-next-cursor'); next !== null;) {
+          const { body, headers }: Reply = await api.get(`${path}?limit=3&cursor=${encodeURIComponent(next)}`)
+          seen.push(...body)
+          next = headers.get('x-next-cursor')
+        }
+        const revisions = new Map(unseen.map(({ id }) => [id, 2]))
+        expect(seen.map(({ id, revision }) => `${id} ${revision}`).toSorted()).toEqual(
+          made.map(({ id }) => `${id} ${revisions.get(id) ?? 1}`).toSorted(),
+        )
+      },
+    )
+
     test('kernel#11 turns and activity: limit, position and cursor out of range are 400', async () => {
       const api = open().api()
       const { id } = (await api.post('/agent-runs', { owner: { type: 'agent', id: 'ana' }, goal: 'Count' })).body.run

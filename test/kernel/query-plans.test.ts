@@ -19,7 +19,7 @@ import { listProjects } from '../../src/kernel/store/projects.ts'
 import { findRequestOfChild, listRequests } from '../../src/kernel/store/requests.ts'
 import { findDecisionRuns, findUndecided } from '../../src/kernel/store/request-runs.ts'
 import { listDue, listNotDue, readSlotBlocks } from '../../src/kernel/store/run-admission.ts'
-import { findLiveDescendants, listCascades } from '../../src/kernel/store/run-cascades.ts'
+import { findBare, findLiveDescendants, listCascades } from '../../src/kernel/store/run-cascades.ts'
 import { findClaimable, markDue } from '../../src/kernel/store/run-claims.ts'
 import { findOverdueEscalations } from '../../src/kernel/store/run-escalations.ts'
 import { endLeases, grantLeases, lapseLeases } from '../../src/kernel/store/run-leases.ts'
@@ -125,6 +125,17 @@ const CASES: Case[] = [
     'descendants',
     ['kernel_runs_by_parent'],
     (db) => findLiveDescendants(db, SCOPE, { id: RUN, status: 'canceled' }, 100),
+    FEW,
+  ],
+  [
+    'what hangs on runs',
+    [
+      'kernel_calls_by_run|kernel_calls_.*key',
+      'kernel_requests_by_child',
+      'kernel_requests_by_source',
+      'kernel_runs_by_parent',
+    ],
+    (db) => findBare(db, SCOPE, [run]),
     FEW,
   ],
   ['cascades', ['kernel_run_cascades_pkey'], (db) => listCascades(db, SCOPE, 100)],
@@ -241,18 +252,18 @@ const CASES: Case[] = [
   ],
   [
     'objectives that changed while they were walked',
-    ['kernel_objectives_by_recency'],
-    (db) => listObjectives(db, SCOPE, {}, { ...PAGE, now: NOW, after: [NOW, 1] }),
+    ['kernel_objectives_by_recency', 'kernel_events_by_objective'],
+    (db) => listObjectives(db, SCOPE, {}, { ...PAGE, now: NOW, after: [NOW, 1, 5] }),
   ],
   [
     'objectives of a walk that goes on',
-    ['kernel_objectives_in_order'],
-    (db) => listObjectives(db, SCOPE, {}, { ...PAGE, now: NOW, after: [NOW, 0, -1, -NOW, 'a'] }),
+    ['kernel_objectives_in_order', 'kernel_events_by_objective'],
+    (db) => listObjectives(db, SCOPE, {}, { ...PAGE, now: NOW, after: [NOW, 0, 5, -1, -NOW, 'a'] }),
   ],
   [
     'projects that changed while they were walked',
-    ['kernel_projects_in_order'],
-    (db) => listProjects(db, SCOPE, {}, { ...PAGE, now: NOW, after: [NOW, 1] }),
+    ['kernel_projects_in_order', 'kernel_events_by_project'],
+    (db) => listProjects(db, SCOPE, {}, { ...PAGE, now: NOW, after: [NOW, 1, 5] }),
   ],
   ['projects', ['kernel_projects_in_order'], (db) => listProjects(db, SCOPE, {}, { ...PAGE, now: NOW })],
   [

@@ -67,8 +67,10 @@ describeKernels('run commands', (open) => {
     }
     const running = await desk.run()
     await desk.claim()
-    expect((await desk.command(running.id, 'pause')).body.run).toMatchObject({ status: 'paused', pausedFrom: 'queued' })
-    expect((await desk.read(running.id)).leaseOwner).toBeUndefined()
+    const paused = (await desk.command(running.id, 'pause')).body.run
+    expect(paused).toMatchObject({ status: 'paused', pausedFrom: 'queued' })
+    expect(paused).toEqual((await desk.api.get(`/agent-runs/${running.id}`)).body)
+    expect(paused.leaseOwner).toBeUndefined()
     expect((await desk.command(running.id, 'resume')).body.run.status).toBe('queued')
   })
 

@@ -150,4 +150,5 @@ test('options of a store in a file are checked', async () => {
   const misspelt = { busyTimeoutMs: 1, busy: 1 }
   await expect(newSqliteStore('/nowhere/kernel.db', { busyTimeoutMs: 0 })).rejects.toThrow('busyTimeoutMs')
   await expect(newSqliteStore('/nowhere/kernel.db', misspelt)).rejects.toThrow('busy')
+  await expect(newSqliteStore(':memory:')).rejects.toThrow('path must be a file')
 })

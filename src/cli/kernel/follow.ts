@@ -6,7 +6,7 @@ import type { KernelClient } from '../../client/kernel-client.ts'
 const PAUSE_MS = 500
 const PAGE = 100
 /** How often a server that has gone is asked again: it may be restarting. */
-const MOST_FAILURES = 120
+const MOST_FAILURES = 30
 
 /** Who follows: until the signal aborts; `tell` hears that the server has gone. */
 export interface Follower {

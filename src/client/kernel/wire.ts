@@ -24,7 +24,8 @@ export interface WireOptions {
   random: () => number
 }
 
-const FIRST_MS = 200
+/** A server is back from a restart in a second or so: two waits are to outlast that. */
+const FIRST_MS = 750
 const MOST_MS = 5000
 
 /** How the areas of the client speak to the kernel: scope, keys, and what is tried again. Contract: kernel-2.md 15. */
@@ -71,7 +72,7 @@ export class Wire {
       if (!(outcome instanceof KernelApiError)) return outcome
       const isPassing = outcome.status === 503 || outcome.cause instanceof MemoryNetworkError
       if (!mayRepeat || !isPassing || attempt > retries) throw outcome
-      await pause(backOff(attempt, FIRST_MS, MOST_MS, random), signal)
+      await pause(FIRST_MS + backOff(attempt, FIRST_MS, MOST_MS, random), signal)
     }
   }
 

@@ -11,12 +11,15 @@ import { saveRecord } from '../store/records.ts'
 import { turns } from '../store/turns.ts'
 import { hasNewer, withoutShown } from './envelope.ts'
 import { changeHeld, type Held } from './held.ts'
+import { keepOutcome } from './keep.ts'
 import type { Outcome, Shown, StoredOutcome } from '../model/outcome.ts'
 import type { TurnParts } from './parts.ts'
 import { hasProposal, propose, refuse } from './propose.ts'
 
 export interface Application extends StoredOutcome {
   turn: Turn
+  /** T4 and T5 are one: the outcome is kept with what it does. */
+  isUnstored?: boolean
   /** Judged before the transaction. */
   prepared?: PreparedAction
   agent?: Agent
@@ -52,7 +55,7 @@ async function proposed(change: Change, run: Run, application: Application): Pro
 }
 
 async function attempt(parts: TurnParts, held: Held, application: Application, next: Proposing): Promise<boolean> {
-  const { turn, outcome, shown } = application
+  const { turn, outcome, shown, isUnstored = false } = application
   const applied = await changeHeld(parts, held, async (change, run) => {
     if (hasNewer(run, shown)) {
       held.abort('newer_guidance')
@@ -68,7 +71,11 @@ async function attempt(parts: TurnParts, held: Held, application: Application, n
     if (refused !== undefined) {
       await saveRecord(change.tx, turns, { ...turn, error: { code: 'refused', message: refused } }, change.now)
     }
-    const saved = await saveMoved(change, run, moved)
+    const [saved, kept] = await Promise.all([
+      saveMoved(change, run, moved),
+      isUnstored ? keepOutcome(change, held, turn, { outcome, shown }) : turn,
+    ])
+    if (!kept) throw conflict(`turn ${turn.sequence} is not held any more`)
     reportTransition(change, run, saved, turn, refused)
     if (saved.status === 'queued' && !hasProposal(outcome)) reportYield(change, saved, turn)
     return saved

@@ -1,15 +1,18 @@
 import { toTimestamp } from '../../base/clock.ts'
 import type { Agent } from '../actions/resolve.ts'
 import { narrowed } from '../budgets.ts'
-import type { Change } from '../change.ts'
+import { BY_KERNEL, type Change } from '../change.ts'
+import type { Ahead } from '../claim.ts'
 import type { Usage } from '../model/budget.ts'
 import type { Envelope } from '../model/envelope.ts'
 import type { StoredOutcome } from '../model/outcome.ts'
 import type { Run } from '../model/run.ts'
 import type { KeptTurn, Turn } from '../model/turn.ts'
 import type { ModelHost } from '../ports.ts'
+import { resolveDeployment } from '../registry/resolve.ts'
 import { pauseForBudget, reserveBudget } from '../runs/reservations.ts'
 import { saveMoved } from '../runs/save.ts'
+import { makeShared } from '../shared-changes.ts'
 import { saveRecord } from '../store/records.ts'
 import { holdsLease } from '../store/run-leases.ts'
 import { saveRun } from '../store/runs.ts'
@@ -26,6 +29,24 @@ export interface Begun {
   envelope: Envelope
   reservation: Usage
   stored?: StoredOutcome
+}
+
+/**
+ * Begins the next turn of a run in the transaction that claims it: T3 with T2. Undefined where it is begun as any other: where there
+ * is a budget, a rule by which its agent may ask for help first, no agent that works, or a turn that was begun before.
+ */
+export async function beginAhead(
+  change: Change,
+  run: Run,
+  fencingToken: () => Promise<number>,
+): Promise<Ahead | undefined> {
+  const { tx, scope, now, context } = change
+  const agent = context.agents ? await resolveDeployment(tx, scope, run) : undefined
+  if ((context.agents && !agent) || underCeilings(run, agent).budget || run.escalation) return undefined
+  const { afterFailures, afterDurationMs } = agent?.definition.escalation ?? {}
+  if ((afterFailures ?? afterDurationMs) !== undefined) return undefined
+  const turn = newTurn(run, context.newId(), now, agent)
+  return (await insertTurn(tx, turn, await fencingToken())) ? { turn, ...(agent && { agent }) } : undefined
 }
 
 /**
@@ -47,15 +68,21 @@ export async function beginTurn(
     return insertTurn(change.tx, turn, held.fencingToken)
   }
   // Without a budget nothing else is written.
-  if (!run.budget && (await parts.changes.make(insert))) {
-    const { reservation } = affordTurn(run, () => 0)
-    return { turn, envelope: composeEnvelope(run, surroundings, turn.id, now), reservation }
+  if (!run.budget && (await makeShared(parts.context, run.scope, BY_KERNEL, insert)).result) {
+    return begunAs(run, turn, surroundings, now)
   }
   return changeHeld(parts, held, (change, current) => {
     change.wakesNobody()
     return beginOrResume(change, held, underCeilings(current, agent), { turn, surroundings, model: parts.model })
   })
 }
+
+/** A turn of a run without a budget, that was just written. */
+export const begunAs = (run: Run, turn: Turn, surroundings: Surroundings, now: number): Begun => ({
+  turn,
+  envelope: composeEnvelope(run, surroundings, turn.id, now),
+  reservation: affordTurn(run, () => 0).reservation,
+})
 
 /** With no more budget than its agent's definition and deployment allow, whatever it was given. Contract: kernel-1.md 11 */
 function underCeilings(run: Run, agent: Agent | undefined): Run {

@@ -1,9 +1,10 @@
-import type { Change } from '../change.ts'
+import { BY_KERNEL, type Change } from '../change.ts'
 import type { KernelContext } from '../context.ts'
 import { KernelError } from '../errors.ts'
 import type { Shown } from '../model/outcome.ts'
 import type { Run } from '../model/run.ts'
 import { isTerminal } from '../run-states.ts'
+import { makeShared } from '../shared-changes.ts'
 import { findRecord } from '../store/records.ts'
 import { runs } from '../store/runs.ts'
 import { hasNewer } from './envelope.ts'
@@ -74,14 +75,15 @@ const ATTEMPTS = 5
  * read for it. Where one did, the change is made to what the run is now; undefined when it is not held any more.
  */
 export async function changeHeld<T>(
-  { context, changes }: Pick<TurnParts, 'context' | 'changes'>,
+  { context }: Pick<TurnParts, 'context'>,
   held: Held,
   fn: (change: Change, run: Run) => Promise<T>,
 ): Promise<T | undefined> {
   for (let attempt = 1; ; attempt++) {
     const { run } = held
     try {
-      return await changes.make((change) => fn(change, run))
+      const { result } = await makeShared(context, run.scope, BY_KERNEL, (change) => fn(change, run))
+      return result
     } catch (error) {
       if (!(error instanceof KernelError) || error.code !== 'conflict' || attempt === ATTEMPTS) throw error
       const current = await findRecord(context.store.database, runs, run.scope, run.id)

@@ -22,6 +22,8 @@ export interface ModelHostOptions {
 const MAX_BYTES = 4 * 1024 * 1024
 const MAX_OUTPUT_TOKENS = 4096
 const MAX_REASON = 300
+/** A shorter key is no secret: servers without keys take any word, such as `none`, and words stand in answers. */
+const SECRET_LENGTH = 8
 
 const SYSTEM =
   'You are an agent that works on one goal, turn by turn. Each turn you get the state of the work as JSON and answer with ' +
@@ -37,8 +39,9 @@ export function createModelHost({ baseUrl, model, apiKey, price, clock = systemC
     'content-type': 'application/json',
     ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
   }
+  const secret = apiKey !== undefined && apiKey.length >= SECRET_LENGTH ? apiKey : undefined
   const hide = (text: string | undefined): string | undefined =>
-    apiKey ? text?.replaceAll(apiKey, '[REDACTED]') : text
+    secret === undefined ? text : text?.replaceAll(secret, '[REDACTED]')
   const explain = (text: string): string => {
     const hidden = redact(hide(text) ?? '')
     return hidden.replace(/\s+/g, ' ').trim().slice(0, MAX_REASON)

@@ -1,6 +1,5 @@
 import type { KernelContext } from '../context.ts'
 import type { ModelHost } from '../ports.ts'
-import type { SharedChanges } from './shared-changes.ts'
 
 /** Where a turn is, told as it gets there: T2, T3, the answer of the model, T4, T5. Contract: kernel-1.md 14.5 */
 export type Step = 'claimed' | 'begun' | 'answered' | 'stored' | 'applied'
@@ -8,7 +7,6 @@ export type Step = 'claimed' | 'begun' | 'answered' | 'stored' | 'applied'
 /** What turns of one scope are made with. */
 export interface TurnParts {
   context: KernelContext
-  changes: SharedChanges
   model: ModelHost
   leaseMs: number
   turnsPerClaim: number

@@ -1,22 +1,22 @@
 import { errorText } from '../../base/errors.ts'
-import { claimRuns, type Claimed } from '../claim.ts'
+import { claimRuns, type Ahead, type Claimed } from '../claim.ts'
 import type { Hints } from '../hints.ts'
 import type { Scope } from '../model/fields.ts'
 import type { RunKind } from '../model/run.ts'
 import type { WorkerLimits } from '../store/slots.ts'
 import { saveWorker } from '../store/workers.ts'
+import { beginAhead } from './begin.ts'
 import { createSurroundings } from './envelope.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Held } from './held.ts'
 import type { TurnParts } from './parts.ts'
 import { Pool } from './pool.ts'
 import { retryAfterFault } from './setbacks.ts'
-import { SharedChanges } from './shared-changes.ts'
 import { SharedClaims } from './shared-claims.ts'
 import { takeTurn } from './turn.ts'
 import type { WorkerLimit } from './worker-limit.ts'
 
-export interface RunPoolOptions extends Omit<TurnParts, 'changes'> {
+export interface RunPoolOptions extends TurnParts {
   scope: Scope
   runKinds: RunKind[]
   concurrency: number
@@ -34,7 +34,6 @@ const SWEEP_MS = 100
 export class RunPool {
   readonly scope: Scope
   readonly #options: RunPoolOptions
-  readonly #parts: TurnParts
   readonly #worker: string
   readonly #pool: Pool
   readonly #heartbeat: Heartbeat
@@ -46,7 +45,6 @@ export class RunPool {
     const { context, scope, leaseMs, workerIdPrefix, concurrency, pollIntervalMs, limit, hints, random } = options
     this.scope = scope
     this.#options = options
-    this.#parts = { ...options, changes: new SharedChanges(context, scope) }
     this.#worker = `${workerIdPrefix}-${context.newId()}`
     this.#readSurroundings = createSurroundings(context)
     this.#heartbeat = new Heartbeat(context, scope, leaseMs)
@@ -85,7 +83,7 @@ export class RunPool {
     const { context, onStep } = this.#options
     onStep?.('claimed')
     const held = new Held(claimed.run, claimed.fencingToken, context.store.now())
-    return () => this.#heartbeat.keep(held, () => this.#work(held))
+    return () => this.#heartbeat.keep(held, () => this.#work(held, claimed.ahead))
   }
 
   async #claimSome(count: number): Promise<Claimed[]> {
@@ -94,7 +92,7 @@ export class RunPool {
     const sweep = now - this.#sweptAt >= SWEEP_MS
     if (sweep) this.#sweptAt = now
     const knownAgents = context.agents === true
-    const request = { scope, worker: this.#worker, kinds, leaseMs, limits, knownAgents, sweep }
+    const request = { scope, worker: this.#worker, kinds, leaseMs, limits, knownAgents, sweep, begin: beginAhead }
     const claimed = await claimRuns(context, request, count)
     // Where one was left there may be more.
     if (claimed.some(({ recovered }) => recovered)) this.#sweptAt = -Infinity
@@ -102,22 +100,24 @@ export class RunPool {
   }
 
   /** @throws what is nobody's doing but ours; the run is given back then, or, if that fails too, when its lease ends */
-  async #work(held: Held): Promise<void> {
+  async #work(held: Held, ahead: Ahead | undefined): Promise<void> {
     try {
-      await this.#takeTurns(held)
+      await this.#takeTurns(held, ahead)
     } catch (error) {
-      await retryAfterFault(this.#parts, held).catch((second: unknown) =>
+      await retryAfterFault(this.#options, held).catch((second: unknown) =>
         this.#options.context.log.warn({ run: held.run.id, err: second }, `not given back: ${errorText(second)}`),
       )
       throw error
     }
   }
 
-  async #takeTurns(held: Held): Promise<void> {
+  async #takeTurns(held: Held, ahead: Ahead | undefined): Promise<void> {
     const { turnsPerClaim } = this.#options
+    const readSurroundings = this.#readSurroundings
     for (let turn = 1; turn <= turnsPerClaim; turn++) {
       const isLast = turn === turnsPerClaim
-      if (!(await takeTurn(this.#parts, held, { readSurroundings: this.#readSurroundings, isLast }))) return
+      if (!(await takeTurn(this.#options, held, { readSurroundings, isLast, ...(turn === 1 && ahead && { ahead }) })))
+        return
     }
   }
 

@@ -1,5 +1,5 @@
 import { toTimestamp } from '../../base/clock.ts'
-import { aboutRun } from '../change.ts'
+import { aboutRun, type Change } from '../change.ts'
 import type { Run } from '../model/run.ts'
 import type { Turn } from '../model/turn.ts'
 import type { ModelFailure } from '../ports.ts'
@@ -9,6 +9,7 @@ import { saveMoved } from '../runs/save.ts'
 import { saveRecord } from '../store/records.ts'
 import { findTurn, turns } from '../store/turns.ts'
 import { reportTransition } from './apply.ts'
+import { discardTurn } from './discard.ts'
 import { changeHeld, type Held } from './held.ts'
 import type { TurnParts } from './parts.ts'
 
@@ -27,12 +28,26 @@ function waitOf(attempt: number, { retryAfterMs }: ModelFailure, random: number)
   return Math.round(wait * (1 + MAX_JITTER * random))
 }
 
+/** Makes a change to a run that is held; of one that is not any more, paused or canceled meanwhile, the turn is closed. */
+async function changeOrDiscard(
+  parts: TurnParts,
+  held: Held,
+  turn: Turn,
+  fn: (change: Change, run: Run) => Promise<void>,
+): Promise<void> {
+  const isMade = await changeHeld(parts, held, async (change, run) => {
+    await fn(change, run)
+    return true
+  })
+  if (!isMade) await discardTurn(parts, held, turn)
+}
+
 /** The run sleeps and goes on with the same turn; after 20 failures in a row it is paused. */
 export async function retryLater(parts: TurnParts, held: Held, turn: Turn, failure: ModelFailure): Promise<void> {
   const { hostAttempts = 1 } = turn.usage
   const inRow = ((hostAttempts - 1) % MAX_FAILURES) + 1
   const wait = waitOf(inRow, failure, parts.random())
-  await changeHeld(parts, held, async (change, run) => {
+  await changeOrDiscard(parts, held, turn, async (change, run) => {
     const { tx, now } = change
     change.wakesNobody()
     await saveRecord(tx, turns, { ...turn, error: { code: 'model_unavailable', message: failure.message } }, now)
@@ -40,13 +55,14 @@ export async function retryLater(parts: TurnParts, held: Held, turn: Turn, failu
     if (inRow === MAX_FAILURES) {
       held.run = await saveMoved(change, run, pauseRun(run, 'model_unavailable'))
       const payload = { from: run.status, to: 'paused', reason: 'model_unavailable' }
-      return change.report({ ...about, eventType: 'run.paused', summary: failure.message, payload })
+      change.report({ ...about, eventType: 'run.paused', summary: failure.message, payload })
+      return
     }
     const retryAt = toTimestamp(now + wait)
     const wake = { type: 'timer' as const, wakeAt: retryAt }
     held.run = await saveMoved(change, run, moveRun(run, { to: 'sleeping', now, wake }))
     const payload = { turnId: turn.id, hostAttempt: hostAttempts, retryAt, code: 'model_unavailable' }
-    return change.report({ ...about, eventType: 'turn.retry_scheduled', summary: failure.message, payload })
+    change.report({ ...about, eventType: 'turn.retry_scheduled', summary: failure.message, payload })
   })
 }
 
@@ -88,7 +104,7 @@ export async function failTurn(
   turn: Turn,
   error: NonNullable<Run['error']>,
 ): Promise<void> {
-  await changeHeld(parts, held, async (change, run) => {
+  await changeOrDiscard(parts, held, turn, async (change, run) => {
     const { tx, now, at } = change
     const failed: Turn = { ...turn, status: 'failed', error, nextRunStatus: 'failed', runError: error, completedAt: at }
     await saveRecord(tx, turns, failed, now)

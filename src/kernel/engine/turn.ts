@@ -1,20 +1,23 @@
+import { toTimestamp } from '../../base/clock.ts'
 import { prepareAction } from '../actions/propose.ts'
 import type { Agent } from '../actions/resolve.ts'
-import { aboutRun, type Change } from '../change.ts'
-import type { Outcome, StoredOutcome } from '../model/outcome.ts'
+import { BY_KERNEL } from '../change.ts'
+import type { Ahead } from '../claim.ts'
+import type { StoredOutcome } from '../model/outcome.ts'
 import type { Run } from '../model/run.ts'
 import type { Turn } from '../model/turn.ts'
 import { resolveDeployment } from '../registry/resolve.ts'
-import { storeOutcome } from '../store/turns.ts'
-import { applyTurn } from './apply.ts'
-import { askModel, type Answer } from './ask.ts'
-import { beginTurn, type Begun } from './begin.ts'
+import { makeShared } from '../shared-changes.ts'
+import { applyTurn, type Application } from './apply.ts'
+import { askModel } from './ask.ts'
+import { beginTurn, begunAs, type Begun } from './begin.ts'
 import { discardTurn } from './discard.ts'
 import { shownBy, type Surroundings } from './envelope.ts'
 import { askForHelp } from './escalation.ts'
 import type { Held } from './held.ts'
+import { completed, keepOutcome } from './keep.ts'
 import type { TurnParts } from './parts.ts'
-import { requestedBy } from './propose.ts'
+import { hasProposal } from './propose.ts'
 import { failTurn, failUnresolved, retryLater } from './setbacks.ts'
 
 export type ReadSurroundings = (run: Run, agent?: Agent) => Promise<Surroundings>
@@ -26,104 +29,103 @@ export type ReadSurroundings = (run: Run, agent?: Agent) => Promise<Surroundings
 export async function takeTurn(
   parts: TurnParts,
   held: Held,
-  { readSurroundings, isLast }: { readSurroundings: ReadSurroundings; isLast: boolean },
+  { readSurroundings, isLast, ahead }: { readSurroundings: ReadSurroundings; isLast: boolean; ahead?: Ahead },
 ): Promise<boolean> {
-  const { context, onStep } = parts
-  const { run } = held
-  const agent = context.agents ? await resolveDeployment(context.store.database, run.scope, run) : undefined
-  if (context.agents && !agent) {
-    await failUnresolved(parts, held, 'no agent that is installed and active executes this run')
-    return false
-  }
-  if (agent && (await askForHelp(parts, held, agent))) return false
-  const begun = await beginTurn(parts, held, await readSurroundings(run, agent), agent)
+  const resolved = ahead ?? (await resolve(parts, held))
+  if (!resolved) return false
+  const { agent } = resolved
+  const surroundings = await readSurroundings(held.run, agent)
+  const begun = ahead
+    ? begunAs(held.run, ahead.turn, surroundings, parts.context.store.now())
+    : await beginTurn(parts, held, surroundings, agent)
   if (!begun) return false
-  onStep?.('begun')
-  const { stored: before } = begun
-  const ready = before ? { turn: begun.turn, stored: before } : await answered(parts, held, begun)
-  if (!ready) return false
-  const { turn, stored } = ready
-  const { action } = stored.outcome
-  const prepared = action && agent && (await prepareAction(context, held.run, agent, action))
-  const application = { turn, ...stored, ...(agent && { agent }), ...(prepared && { prepared }), isLast }
-  if (!(await applyTurn(parts, held, application))) {
-    await discardTurn(parts, held, turn)
-    return false
-  }
-  onStep?.('applied')
-  return held.run.status === 'running'
+  parts.onStep?.('begun')
+  const { turn, stored } = begun
+  const under = { ...(agent && { agent }), isLast }
+  const isApplied = stored
+    ? await apply(parts, held, { turn, ...stored, ...under })
+    : await askAndApply(parts, held, begun, under)
+  if (isApplied) parts.onStep?.('applied')
+  return isApplied && held.run.status === 'running'
 }
 
-interface Ready {
-  turn: Turn
-  stored: StoredOutcome
+/** Who takes the turn; undefined where nobody does now, and what follows from that is done. */
+async function resolve(parts: TurnParts, held: Held): Promise<{ agent?: Agent } | undefined> {
+  const { context } = parts
+  if (!context.agents) return {}
+  const agent = await resolveDeployment(context.store.database, held.run.scope, held.run)
+  if (agent) return (await askForHelp(parts, held, agent)) ? undefined : { agent }
+  await failUnresolved(parts, held, 'no agent that is installed and active executes this run')
+  return undefined
 }
 
-/** Asks the model and stores its outcome; undefined where there is none to apply, and what follows from that is done. */
-async function answered(parts: TurnParts, held: Held, begun: Begun): Promise<Ready | undefined> {
+type Under = Pick<Application, 'agent' | 'isLast'>
+
+/** Asks the model and applies its outcome; false where there is none, and what follows from that is done. */
+async function askAndApply(parts: TurnParts, held: Held, begun: Begun, under: Under): Promise<boolean> {
   const answer = await askModel(parts, held, begun)
   parts.onStep?.('answered')
   const { turn } = answer
   switch (answer.kind) {
     case 'outcome':
-      return store(parts, held, begun, answer)
+      return storeAndApply(parts, held, turn, { outcome: answer.outcome, shown: shownBy(begun.envelope) }, under)
     case 'discarded':
       await discardTurn(parts, held, turn, answer.reason)
-      return undefined
+      return false
     case 'malformed':
       await failTurn(parts, held, turn, {
         code: 'invalid_model_output',
         message: answer.errors.join('; ').slice(0, 1024),
       })
-      return undefined
+      return false
     case 'failed':
       if (answer.failure.kind === 'unavailable') await retryLater(parts, held, turn, answer.failure)
       else await failTurn(parts, held, turn, { code: 'model_rejected', message: answer.failure.message })
-      return undefined
+      return false
   }
 }
 
-/** T4, with what there is to tell of repairs. */
-async function store(
+/**
+ * T4, then T5; of a turn that proposes nothing, where nothing is to be judged between them, in one transaction. When that fails the
+ * outcome is stored by itself, so that the model is not asked again.
+ */
+async function storeAndApply(
   parts: TurnParts,
   held: Held,
-  { envelope }: Begun,
-  { turn, outcome }: Extract<Answer, { kind: 'outcome' }>,
-): Promise<Ready | undefined> {
-  const { fencingToken, run } = held
-  const now = parts.context.store.now()
-  const stored: StoredOutcome = { outcome, shown: shownBy(envelope) }
-  const kept = { turn: completed(turn, outcome, new Date(now).toISOString()), outcome: stored }
-  const saved = await parts.changes.make(async (change) => {
-    change.wakesNobody()
-    const written = await storeOutcome(change.tx, kept, { fencingToken, now })
-    if (written && turn.usage.repairAttempts) reportRepairs(change, run, turn)
-    return written
-  })
-  if (saved) {
-    parts.onStep?.('stored')
-    return { turn: saved, stored }
+  turn: Turn,
+  stored: StoredOutcome,
+  under: Under,
+): Promise<boolean> {
+  const { context, onStep } = parts
+  const done = completed(turn, stored, toTimestamp(context.store.now()))
+  if (!hasProposal(stored.outcome)) {
+    const isApplied = await applyTurn(parts, held, { turn: done, ...stored, ...under, isUnstored: true }).catch(
+      () => undefined, // what is wrong comes up again
+    )
+    if (isApplied === false) await discardTurn(parts, held, turn)
+    if (isApplied !== undefined) return isApplied
   }
-  await discardTurn(parts, held, turn)
-  return undefined
+  const { result: saved } = await makeShared(context, turn.scope, BY_KERNEL, (change) => {
+    change.wakesNobody()
+    return keepOutcome(change, held, done, stored)
+  })
+  if (!saved) {
+    await discardTurn(parts, held, turn)
+    return false
+  }
+  onStep?.('stored')
+  return apply(parts, held, { turn: saved, ...stored, ...under })
 }
 
-function reportRepairs(change: Change, run: Run, { id: turnId, usage: { repairAttempts } }: Turn): void {
-  const payload = { turnId, repairAttempt: repairAttempts, code: 'invalid_model_output' }
-  const summary = `Repaired after ${repairAttempts} malformed answers`
-  change.report({ ...aboutRun(run), turnId, eventType: 'turn.repaired', summary, payload })
+/** T5, with what is to be judged before it. */
+async function apply(parts: TurnParts, held: Held, application: Application): Promise<boolean> {
+  const {
+    turn,
+    agent,
+    outcome: { action },
+  } = application
+  const prepared = action && agent && (await prepareAction(parts.context, held.run, agent, action))
+  const isApplied = await applyTurn(parts, held, { ...application, ...(prepared && { prepared }) })
+  if (!isApplied) await discardTurn(parts, held, turn)
+  return isApplied
 }
-
-/** A model that was down before it answered is no error of the turn. */
-const completed = ({ error: _, ...turn }: Turn, outcome: Outcome, at: string): Turn => ({
-  ...turn,
-  status: 'completed',
-  skillSelections: outcome.skillDispositions,
-  decisions: outcome.decisions,
-  requestedActions: requestedBy(outcome),
-  outputSummary: outcome.summary,
-  ...(outcome.status !== 'running' && { nextRunStatus: outcome.status }),
-  ...(outcome.wakeCondition && { wakeCondition: outcome.wakeCondition }),
-  ...(outcome.error && { runError: outcome.error }),
-  completedAt: at,
-})

@@ -8,7 +8,8 @@ import { objectives } from '../store/objectives.ts'
 import { lockRecord, saveRecord } from '../store/records.ts'
 import { setObjectiveSlots } from './slots.ts'
 
-const MOVES: Record<ObjectiveStatus, readonly ObjectiveStatus[]> = {
+/** Where a PUT may move an objective. */
+export const OBJECTIVE_MOVES: Record<ObjectiveStatus, readonly ObjectiveStatus[]> = {
   draft: ['active', 'retired'],
   active: ['paused', 'satisfied', 'failed', 'retired'],
   paused: ['active', 'failed', 'retired'],
@@ -58,8 +59,8 @@ export async function replaceObjective(
 }
 
 function checkMove(from: ObjectiveStatus, to: ObjectiveStatus): void {
-  if (MOVES[from].length === 0) throw conflict(`objective is ${from}: it cannot change any more`)
-  if (from !== to && !MOVES[from].includes(to)) throw conflict(`a ${from} objective cannot become ${to}`)
+  if (OBJECTIVE_MOVES[from].length === 0) throw conflict(`objective is ${from}: it cannot change any more`)
+  if (from !== to && !OBJECTIVE_MOVES[from].includes(to)) throw conflict(`a ${from} objective cannot become ${to}`)
 }
 
 /** Of the old one only what no client sets. */

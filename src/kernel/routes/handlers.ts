@@ -4,6 +4,7 @@ import { sha256 } from '../../base/hash.ts'
 import { makeChange, type Attribution } from '../change.ts'
 import { invalid } from '../errors.ts'
 import { party, scope as scopeSchema, visibility, type Scope } from '../model/fields.ts'
+import { makeShared } from '../shared-changes.ts'
 import { findKey, useKey, type KeyUse } from '../store/keys.ts'
 import type { PageRequest, RecordPage } from '../store/records.ts'
 import { scopeKey } from '../store/scope-key.ts'
@@ -69,6 +70,8 @@ interface WriteOptions<B, P> {
   replay: (asked: Asked<B>, recordId: string) => Promise<object>
   /** What must be known or done before the transaction: it may ask others. */
   before?: (asked: Asked<B>, by: Attribution) => Promise<P>
+  /** Made as `makeShared`, for what many ask for at once. */
+  isShared?: boolean
 }
 
 /** Fields of a body that are no content. */
@@ -86,7 +89,7 @@ const claims = z.object({
 export const write =
   <S extends z.ZodType<object>, P = undefined>(
     schema: S,
-    { keyRequired = false, scopes, replay, before }: WriteOptions<z.infer<S>, P>,
+    { keyRequired = false, scopes, replay, before, isShared = false }: WriteOptions<z.infer<S>, P>,
     run: (writing: Writing<z.infer<S>>, prepared: P | undefined) => Promise<Written>,
   ): Handler =>
   async (incoming) => {
@@ -112,7 +115,8 @@ export const write =
     }
     try {
       const prepared = await before?.(asked, by)
-      const { result, events } = await makeChange(context, scope, by, async (change) => {
+      const make = isShared ? makeShared : makeChange
+      const { result, events } = await make(context, scope, by, async (change) => {
         const creation = use && { idempotencyKeyHash: `sha256:${use.keyHash}`, creationFingerprint: use.fingerprint }
         const idempotencyKey = key === undefined ? {} : { idempotencyKey: key }
         const written = await run(
@@ -123,7 +127,6 @@ export const write =
         if (other !== undefined) throw new KeyTaken(other)
         return written
       })
-      await result.follow?.().catch((error: unknown) => context.log.warn({ err: error }, 'left to be made up for'))
       return {
         status: result.status ?? 200,
         body: result.answer(events),

@@ -60,8 +60,6 @@ export interface Written {
   status?: 200 | 201 | 202
   /** It was done before, and is only told again. */
   isReplay?: boolean
-  /** What comes after the transaction, before the answer; what fails of it is logged, and others make up for it. */
-  follow?(): Promise<unknown>
   /** Of the events that the change wrote, the first in its order. */
   answer(events: readonly ActivityEvent[]): object
 }

@@ -4,7 +4,6 @@ import { id } from '../model/fields.ts'
 import { createRun, runCommand, RUN_KINDS, RUN_SOURCES, RUN_STATES } from '../model/run.ts'
 import { readAdmission } from '../runs/admission.ts'
 import { auditRun } from '../runs/audit.ts'
-import { cancelDescendants } from '../runs/cancel.ts'
 import { commandRun } from '../runs/command.ts'
 import { createRun as create } from '../runs/create.ts'
 import { shownRun } from '../runs/shown.ts'
@@ -56,9 +55,12 @@ const eventOf = (events: readonly ActivityEvent[], eventId: string | undefined):
 export const runRoutes: Handlers = {
   'POST /agent-runs': write(
     createRun,
-    { replay },
-    async ({ change, body: { scope: _s, actor: _a, visibility: _v, idempotencyKey: _k, ...fields }, creation }) => {
-      const run = await create(change, { ...fields, ...creation })
+    { replay, isShared: true, before: async ({ context }) => context.newId() },
+    async (
+      { change, body: { scope: _s, actor: _a, visibility: _v, idempotencyKey: _k, ...fields }, creation },
+      newId,
+    ) => {
+      const run = await create(change, { ...fields, ...creation, ...(newId !== undefined && { id: newId }) })
       return {
         recordId: run.id,
         status: 201,
@@ -90,13 +92,12 @@ export const runRoutes: Handlers = {
   'POST /agent-runs/{id}/commands': write(
     runCommand,
     { replay },
-    async ({ change, scope, params: { id: runId = '' }, body }) => {
+    async ({ change, params: { id: runId = '' }, body }) => {
       const { run, event } = await commandRun(change, runId, body)
       return {
         recordId: run.id,
         isReplay: event === undefined,
         answer: (events) => ({ run: shownRun(run), ...eventOf(events, event?.id) }),
-        ...(run.status === 'canceled' && { follow: () => cancelDescendants(change.context, scope, run.id) }),
       }
     },
   ),

@@ -39,10 +39,13 @@ export async function endCanceled(change: Change, run: Run): Promise<Run> {
   })
 }
 
-/** Of `context.endings`: notes that what a run left behind is to be canceled, where it left anything. */
-export async function leaveDescendants({ tx, scope }: Change, run: Run): Promise<void> {
+/** Of `context.endings`: what a run left behind is canceled once its end is committed; a note tells of it until then. */
+export async function leaveDescendants(change: Change, run: Run): Promise<void> {
+  const { context, tx, scope } = change
   const [child] = await findLiveDescendants(tx, scope, run, 1)
-  if (child !== undefined) await openCascade(tx, scope, run.id)
+  if (child === undefined) return
+  await openCascade(tx, scope, run.id)
+  change.leaves(() => cancelDescendants(context, scope, run.id))
 }
 
 const AT_ONCE = 100

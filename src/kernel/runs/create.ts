@@ -87,8 +87,7 @@ async function insert(change: Change, { isAllocated = false, ...fields }: NewRun
     budgetAllocations: {},
     lastAppliedTurn: 0,
   }
-  await expectRoomInQueue(change, run)
-  const created = await insertRun(tx, withBudgetState(run))
+  const [created] = await Promise.all([insertRun(tx, withBudgetState(run)), expectRoomInQueue(change, run)])
   const { status, source, owner, projectId } = created
   change.report({
     ...aboutRun(created),
@@ -99,7 +98,7 @@ async function insert(change: Change, { isAllocated = false, ...fields }: NewRun
   return created
 }
 
-/** @throws conflict when the deployment that executes the run has as many queued ones as its capacity says */
+/** @throws conflict when the deployment that executes the run, which is written, had as many queued ones as its capacity says */
 async function expectRoomInQueue({ tx, scope, context }: Change, run: Run): Promise<void> {
   const agent = context.agents ? executorOf(run) : undefined
   const limit = agent === undefined ? undefined : await findFullQueue(tx, scope, agent)

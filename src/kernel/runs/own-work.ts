@@ -57,9 +57,11 @@ export async function closeOwnWork(change: Change, run: Run, before: Run): Promi
 export const NOTICED_WITHIN_MS = 60_000
 
 /** Whether somebody may wait for the model yet: one from whom the run was just taken by a pause, too. */
-function isHeld({ status, pausedFrom, pauseReason, leaseExpiresAt, updatedAt }: Run, now: number): boolean {
+function isHeld({ leaseExpiresAt, lastClaimedAt = '', updatedAt, ...run }: Run, now: number): boolean {
   const isLeased = leaseExpiresAt !== undefined && Date.parse(leaseExpiresAt) > now
-  const ranBefore = status === 'paused' && pauseReason === 'command' && pausedFrom === 'queued'
+  const isPaused = run.status === 'paused' && run.pauseReason === 'command' && run.pausedFrom === 'queued'
+  // One that was paused in the queue was not claimed since it came there.
+  const ranBefore = isPaused && lastClaimedAt >= run.queueEnteredAt
   return isLeased || (ranBefore && now - Date.parse(updatedAt) < NOTICED_WITHIN_MS)
 }
 

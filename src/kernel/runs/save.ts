@@ -11,9 +11,12 @@ import { settleAllocations } from './allocations.ts'
  */
 export async function saveMoved(change: Change, before: Run, next: Run): Promise<Run> {
   const { tx, now } = change
-  const saved = await saveRun(tx, next, now)
-  if (before.status === 'running' && next.status !== 'running') change.givesBack(saved)
+  const isLeft = before.status === 'running' && next.status !== 'running'
+  const saved = await saveRun(tx, isLeft ? withoutLease(next) : next, now)
+  if (isLeft) change.givesBack(saved)
   if (isTerminal(before.status)) await settleAllocations(change, saved)
   else if (isTerminal(saved.status)) change.ended(saved)
   return saved
 }
+
+const withoutLease = ({ leaseOwner: _o, leaseExpiresAt: _e, ...run }: Run): Run => run

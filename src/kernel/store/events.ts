@@ -158,6 +158,12 @@ function amountsOf(streams: readonly string[]): Map<string, number> {
   return amounts.set(ACTIVITY, streams.length)
 }
 
+/** How many events a scope has by now. The key of kernel_counters. */
+export async function readPosition(db: Queryable, scope: Scope): Promise<number> {
+  const sql = 'SELECT value FROM kernel_counters WHERE scope = $1 AND name = $2'
+  return (await db.get<{ value: number }>(sql, [scopeKey(scope), ACTIVITY]))?.value ?? 0
+}
+
 async function insertConversations(
   tx: Queryable,
   { scope, conversationRefs }: Unnumbered,

@@ -33,13 +33,17 @@ export const listObjectives = (
   walkRecords(
     db,
     objectives,
-    () =>
-      new Conditions()
-        .and('t.scope = ?', scopeKey(scope))
-        .equal('t.owner_type', owner?.type)
-        .equal('t.owner_id', owner?.id)
-        .among('t.status', status),
-    ['precedence', 'recency', 'id'],
+    {
+      scope,
+      selector: 'objective_id',
+      columns: ['precedence', 'recency', 'id'],
+      where: () =>
+        new Conditions()
+          .and('t.scope = ?', scopeKey(scope))
+          .equal('t.owner_type', owner?.type)
+          .equal('t.owner_id', owner?.id)
+          .among('t.status', status),
+    },
     page,
   )
 

@@ -59,15 +59,15 @@ export function listProjects(
   page: PageRequest & { now: number },
 ): Promise<RecordPage<Project>> {
   const key = scopeKey(scope)
-  const conditions = (): Conditions => {
-    const where = new Conditions()
+  const where = (): Conditions => {
+    const conditions = new Conditions()
       .and('t.scope = ?', key)
       .equal('t.owner_type', owner?.type)
       .equal('t.owner_id', owner?.id)
       .among('t.status', status)
-    if (objectiveId === undefined) return where
+    if (objectiveId === undefined) return conditions
     const served = 't.id IN (SELECT project_id FROM kernel_project_objectives WHERE scope = ? AND objective_id = ?)'
-    return where.and(served, key, objectiveId)
+    return conditions.and(served, key, objectiveId)
   }
-  return walkRecords(db, projects, conditions, ['recency', 'id'], page)
+  return walkRecords(db, projects, { scope, where, columns: ['recency', 'id'], selector: 'project_id' }, page)
 }

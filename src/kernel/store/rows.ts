@@ -32,7 +32,7 @@ type RowToWrite = { id: string } & Record<string, unknown>
 type Writing = (v: Readonly<Record<string, string>>, from: string) => string
 
 interface Gathered {
-  rows: object[]
+  rows: Map<string, object>
   /** Ids of those that were written. */
   written: Promise<ReadonlySet<string>>
 }
@@ -60,21 +60,22 @@ export async function writeRow(
   return (await written).has(row.id)
 }
 
-function gather(tx: Queryable, scope: string, sql: string, row: object): Promise<ReadonlySet<string>> {
+/** A row that is there already is written by a statement of its own behind: what that finds tells whether it may. */
+function gather(tx: Queryable, scope: string, sql: string, row: RowToWrite): Promise<ReadonlySet<string>> {
   const all = gathering.get(tx) ?? new Map<string, Gathered>()
   gathering.set(tx, all)
   const key = `${scope} ${sql}`
   let gathered = all.get(key)
-  if (!gathered) {
-    const rows: object[] = []
+  if (!gathered || gathered.rows.has(row.id)) {
+    const rows = new Map<string, object>()
     const write = async (): Promise<ReadonlySet<string>> => {
-      all.delete(key)
-      const written = await tx.all<{ id: string }>(sql, [scope, JSON.stringify(rows)])
+      if (all.get(key)?.rows === rows) all.delete(key)
+      const written = await tx.all<{ id: string }>(sql, [scope, JSON.stringify([...rows.values()])])
       return new Set(written.map(({ id }) => id))
     }
     gathered = { rows, written: Promise.resolve().then(write) }
     all.set(key, gathered)
   }
-  gathered.rows.push(row)
+  gathered.rows.set(row.id, row)
   return gathered.written
 }

@@ -1,7 +1,8 @@
-import type { Queryable } from '../../database/database.ts'
+import { inList, type Queryable } from '../../database/database.ts'
 import type { Scope } from '../model/fields.ts'
 import type { Run } from '../model/run.ts'
 import { scopeKey } from './scope-key.ts'
+import { idsOf } from './slots.ts'
 
 /** Deeper ones are reached from those in between, which end too. */
 const MAX_DEPTH = 256
@@ -27,6 +28,24 @@ export async function findLiveDescendants(
     [scopeKey(scope), id, Number(status === 'completed'), limit],
   )
   return rows.map((row) => row.id)
+}
+
+/**
+ * Of runs that ended those on which nothing hangs: no budget, fork, call, request or child. kernel_calls_by_run,
+ * kernel_requests_by_child, kernel_requests_by_source, kernel_runs_by_parent.
+ */
+export async function findBare(tx: Queryable, scope: Scope, ended: readonly Run[]): Promise<ReadonlySet<string>> {
+  const simple = ended.filter(({ budget, source }) => !budget && source !== 'fork')
+  if (simple.length === 0) return new Set()
+  const none = (table: string, column: string): string =>
+    `(SELECT 1 FROM ${table} h WHERE h.scope = $1 AND h.${column} = ids.value LIMIT 1) IS NULL`
+  const bare = await tx.all<{ id: string }>(
+    `SELECT ids.value AS id FROM ${inList(tx, '$2')} ids
+      WHERE ${none('kernel_calls', 'run_id')} AND ${none('kernel_requests', 'child_run_id')}
+        AND ${none('kernel_requests', 'source_run_id')} AND ${none('kernel_runs', 'parent_id')}`,
+    [scopeKey(scope), idsOf(simple)],
+  )
+  return new Set(bare.map(({ id }) => id))
 }
 
 /** Notes that descendants of a run are to be canceled. */

@@ -78,13 +78,15 @@ export const runs: Family<Run> = {
 
 /** With what it takes up while it is worked on. */
 export async function insertRun(tx: Queryable, run: Run): Promise<Run> {
-  await insertRecord(tx, runs, run)
   const needs = slotsOf(run)
   const values = needs.map((_, i) => `($1, $2, $${3 * i + 3}, $${3 * i + 4}, $${3 * i + 5})`)
-  await tx.run(`INSERT INTO kernel_run_slots (scope, run_id, kind, name, amount) VALUES ${values.join(', ')}`, [
-    scopeKey(run.scope),
-    run.id,
-    ...needs.flatMap(({ kind, name, amount }) => [kind, name, amount]),
+  await Promise.all([
+    insertRecord(tx, runs, run),
+    // Of an id that is taken the conflict is told.
+    tx.run(
+      `INSERT INTO kernel_run_slots (scope, run_id, kind, name, amount) VALUES ${values.join(', ')} ON CONFLICT DO NOTHING`,
+      [scopeKey(run.scope), run.id, ...needs.flatMap(({ kind, name, amount }) => [kind, name, amount])],
+    ),
   ])
   return run
 }

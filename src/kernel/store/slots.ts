@@ -66,8 +66,8 @@ export async function setSlot(
 }
 
 /**
- * How many queued runs an agent takes, where it has that many; undefined while one more fits. Of those that add one to a
- * bounded queue at once, each waits for the one before. The key of kernel_slots, kernel_runs_by_status.
+ * How many queued runs an agent takes, where it has more, with the one that this transaction wrote; undefined while that one fits.
+ * Of those that add one to a bounded queue at once, each waits for the one before. The key of kernel_slots, kernel_runs_by_status.
  */
 export async function findFullQueue(tx: Queryable, scope: Scope, agent: string): Promise<number | undefined> {
   const slot = `SELECT max_queued FROM kernel_slots WHERE scope = $1 AND kind = 'agent' AND name = $2 AND max_queued > 0`
@@ -77,9 +77,9 @@ export async function findFullQueue(tx: Queryable, scope: Scope, agent: string):
   const queued = await tx.get<{ count: number }>(
     `SELECT count(*) AS count FROM (SELECT 1 FROM kernel_runs WHERE scope = $1 AND status = 'queued'
         AND (agent_id = $2 OR (agent_id IS NULL AND owner_type = 'agent' AND owner_id = $2)) LIMIT $3) queue`,
-    [...params, limit],
+    [...params, limit + 1],
   )
-  return limit > 0 && queued?.count === limit ? limit : undefined
+  return limit > 0 && queued && queued.count > limit ? limit : undefined
 }
 
 /** What these runs take up together, in the order in which slots are locked. The key of kernel_run_slots. */

@@ -54,6 +54,8 @@ export interface SqliteStore extends KernelStore {
  */
 export async function newSqliteStore(path: string, options: SqliteStoreOptions = {}): Promise<SqliteStore> {
   const { busyTimeoutMs, clock } = checkStoreOptions(sqliteOptions, options)
+  if (path === ':memory:')
+    throw new TypeError('kernel store: path must be a file; an engine without store works in memory')
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   closeSync(openSync(path, 'a', 0o600))
   const store = await openStore(openSqlite({ path, synchronous: 'full', busyTimeoutMs }), 'sqlite', clock)
