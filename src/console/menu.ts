@@ -20,6 +20,7 @@ const GATEWAY: readonly MenuEntry[] = [
 ]
 
 const KERNEL: readonly MenuEntry[] = [
+  ['objectives', '/ui/kernel/objectives', 'Objectives'],
   ['runs', '/ui/kernel/runs', 'Runs'],
   ['approvals', '/ui/kernel/approvals', 'Approvals'],
   ['activity', '/ui/kernel/activity', 'Activity'],

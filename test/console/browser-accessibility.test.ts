@@ -72,6 +72,7 @@ describeInBrowser('the console for everyone', (at) => {
       'Audit',
       'API',
       'Settings',
+      'Objectives',
       'Runs',
       'Approvals',
       'Activity',

@@ -193,6 +193,17 @@ describeInBrowser('reading the console in a browser', (at) => {
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       )
       expect([width, path, over]).toEqual([width, path, 0])
+      const hidden = await page.evaluate<string[]>(`(() => {
+        const isCut = (term) => term.scrollWidth > term.clientWidth
+        const isAside = (link) => {
+          const { left, right } = link.getBoundingClientRect()
+          return left < 0 || right > document.documentElement.clientWidth
+        }
+        const cut = [...document.querySelectorAll('.facts dt')].filter(isCut)
+        const aside = [...document.querySelectorAll('nav [aria-current]')].filter(isAside)
+        return [...cut, ...aside].map((element) => element.textContent.trim())
+      })()`)
+      expect([width, path, hidden]).toEqual([width, path, []])
     }
   })
 })

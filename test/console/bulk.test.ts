@@ -113,6 +113,33 @@ describeOnBoth('bulk', (api) => {
     expect(bad.messages.at(-1)).toEqual({ type: 'complete', succeeded: 1, failed: 2, skipped: 0 })
   })
 
+  test('memory#157 what REST refuses is refused in an import and a replay, record by record', async () => {
+    const ws = await api().workspace()
+    const bad = [
+      { content: 'a\0b' },
+      { content: '\ud800' },
+      { content: 'x', tags: { k: 'a\0' } },
+      { content: 'x', agent_id: 'a\nb' },
+      { content: 'x', agent_id: 'agent_system' },
+      { content: 'x', collection_name: '' },
+      { content: 'x', collection_name: 'n'.repeat(201) },
+    ]
+    const imported = await bulk('import', { workspace_id: ws, file: lines([...bad, { content: 'fine' }]) })
+    expect(imported.messages.at(-1)).toEqual({ type: 'complete', succeeded: 1, failed: bad.length, skipped: 0 })
+    const replayed = await bulk('replay', {
+      workspace_id: ws,
+      file: lines([
+        { op: 'imprint', content: 'a\0b' },
+        { op: 'append', memory_id: 'a\0', content: 'x' },
+      ]),
+    })
+    expect(replayed.messages.at(-1)).toEqual({ type: 'complete', succeeded: 0, failed: 2, skipped: 0 })
+    const latin1 = new File([new Uint8Array(Buffer.from('{"content": "caf\u00e9"}', 'latin1'))], 'd.jsonl')
+    expect((await bulk('import', { workspace_id: ws, file: latin1 })).status).toBe(400)
+    expect(await memories(ws)).toMatchObject([{ content: 'fine' }])
+    expect((await api().call('GET', `/workspaces/${ws}/collections`)).body.collections).toEqual([])
+  })
+
   test('memory#157 replay: every op, with recorded ids standing for new ones; other ops fail', async () => {
     const ws = await api().workspace()
     const records = [

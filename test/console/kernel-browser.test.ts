@@ -66,6 +66,13 @@ const proposal = (text: string) => ({
     action: { bindingId: 'desk', action: 'note', arguments: { text }, summary: `Write down: ${text}` },
   },
 })
+const OBJECTIVE = {
+  owner: { type: 'agent', id: 'ana' },
+  title: 'Letters',
+  goal: 'Stay in touch',
+  status: 'active',
+  budget: { maxTurns: 20 },
+}
 const end = { outcome: { status: 'completed', summary: 'All is written down.', output: { notes: 1 } } }
 
 const revisionOf = async (site: KernelSite, id: string): Promise<{ expectedRevision: number }> => ({
@@ -128,6 +135,71 @@ describeAtSite(
       await page.getByRole('status').filter({ hasText: 'told what to change' }).waitFor()
       await expect.poll(() => site.model.asked(goal).length).toBe(2)
       expect(JSON.stringify(site.model.asked(goal)[1]?.envelope)).toContain('say when')
+    })
+
+    test('the inbox shows what comes and what was decided elsewhere, and keeps what is written', async () => {
+      const { page, open, site } = at()
+      const goals = ['Write down the first star', 'Write down the second star']
+      const ask = async (goal = ''): Promise<string> => {
+        site.model.script(goal, [proposal(goal), end])
+        const { body } = await site.ask('POST', '/agent-runs', { owner: { type: 'agent', id: 'ana' }, goal })
+        return body.run.id
+      }
+      await open('/kernel/approvals')
+      const firstRun = await ask(goals[0])
+      const [first, second] = goals.map((goal) => page.getByRole('article', { name: `Write down: ${goal}` }))
+      await first?.getByLabel('Reason').fill('Which one')
+      await first?.getByText('Arguments').click()
+      await ask(goals[1])
+      await second?.waitFor()
+      expect(await first?.getByLabel('Reason').inputValue()).toBe('Which one')
+      expect(await first?.getByText(`"text": "${goals[0]}"`).isVisible()).toBe(false)
+      const [approval] = await expectApprovals(site, firstRun)
+      await site.ask('POST', `/action-approvals/${approval?.id}/decisions`, {
+        decision: 'reject',
+        expectedRevision: 1,
+        principal: { type: 'user', id: 'local' },
+      })
+      await first?.waitFor({ state: 'detached' })
+      await second?.getByRole('button', { name: 'Approve' }).click()
+      await page.getByRole('status').filter({ hasText: 'Approved' }).waitFor()
+      await second?.waitFor({ state: 'detached' })
+    })
+
+    test('an objective is made, moved with all that it says, and shows its runs', async () => {
+      const { page, open, site } = at()
+      await open('/kernel/objectives')
+      await page.getByRole('button', { name: 'New objective' }).click()
+      await page.getByLabel('Title', { exact: true }).fill('Stars')
+      await page.getByLabel('Goal', { exact: true }).fill('Know the sky')
+      await page.getByLabel('Turns at most').fill('9')
+      await page.getByLabel('Owner').fill('ana')
+      await page.getByRole('button', { name: 'Create' }).click()
+      await page.getByRole('alert').getByText('owner must be type:id').waitFor()
+      await page.getByLabel('Owner').fill('agent:ana')
+      await page.getByRole('button', { name: 'Create' }).click()
+      await page.getByRole('status').waitFor()
+      await page.getByRole('link', { name: 'Stars' }).click()
+      const objectiveId = decodeURIComponent(new URL(page.url()).pathname.split('/').at(-1) ?? '')
+      // Its revision is another one now: what was meant still holds.
+      const goal = 'Count the stars'
+      site.model.script(goal, [end])
+      await site.ask('POST', '/agent-runs', {
+        owner: { type: 'agent', id: 'ana' },
+        goal,
+        objectiveId,
+        budget: { maxTurns: 4 },
+      })
+      await page.getByRole('button', { name: 'Pause' }).click()
+      await page.getByRole('status').filter({ hasText: 'The objective is paused.' }).waitFor()
+      await page.getByRole('link', { name: goal }).click()
+      await page.getByRole('link', { name: objectiveId }).click()
+      await page.getByRole('button', { name: 'Retire', exact: true }).click()
+      await page.getByRole('button', { name: 'It is retired' }).click()
+      await page.getByRole('status').filter({ hasText: 'The objective is retired.' }).waitFor()
+      expect(await page.getByRole('button', { name: 'Resume' }).count()).toBe(0)
+      const { body } = await site.ask('GET', `/objectives/${objectiveId}`)
+      expect(body.objective).toMatchObject({ goal: 'Know the sky', status: 'retired', budget: { maxTurns: 9 } })
     })
 
     test('a run is paused and canceled by its buttons', async () => {
@@ -213,7 +285,14 @@ describeAtSite(
     test('headings go level by level, text stands out in both themes, nothing is inline', async () => {
       const problems: [theme: string, path: string, problems: string[]][] = []
       const list = await at().site.ask('GET', '/agent-runs')
+      const { body: objective } = await at().site.ask('POST', '/objectives', {
+        ...OBJECTIVE,
+        successCriteria: ['All of it'],
+        progressSummary: 'Half of it',
+      })
       const pages = [
+        '/objectives',
+        `/objectives/${objective.id}`,
         '/runs',
         `/runs/${list.body[0].id}`,
         '/approvals',

@@ -63,9 +63,29 @@ async function waitingRun(goal: string): Promise<{ runId: string; approvalId: st
   return result
 }
 
+/** An objective that says the same everywhere. */
+async function objectiveOf(text: string): Promise<string> {
+  const { status, body } = await api.call('POST', '//api/v1/objectives?scopeKind=local&scopeId=default', {
+    owner: { type: 'agent', id: 'ana' },
+    title: text,
+    goal: text,
+    constraints: { text },
+    successCriteria: [text],
+    progressSummary: text,
+    budget: { maxTurns: 3 },
+  })
+  expect(status).toBe(201)
+  return body.id
+}
+
 test('each page of the kernel renders, and a stored <script> is inert on all of them', async () => {
   const { runId } = await waitingRun(SCRIPT)
+  const objectiveId = await objectiveOf(SCRIPT)
   for (const path of [
+    '/ui/kernel/objectives',
+    '/ui/kernel/objectives?status=draft',
+    `/ui/kernel/objectives/${objectiveId}`,
+    '/ui/api/kernel/approvals',
     '/ui/kernel/runs',
     `/ui/kernel/runs?status=waiting_for_approval&q=${encodeURIComponent(SCRIPT)}`,
     `/ui/kernel/runs/${runId}`,

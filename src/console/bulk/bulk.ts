@@ -3,7 +3,7 @@ import type { Caller } from '../../memory/caller.ts'
 import { CodedError } from '../../base/errors.ts'
 import { invalidInput, notFound } from '../../memory/errors.ts'
 import { CONFLICT_RULES, importMemory, importRecord } from '../../memory/import.ts'
-import { parseWith } from '../../memory/routes/route.ts'
+import { parseWith, refuseBadText } from '../../memory/routes/route.ts'
 import { imprintRequest } from '../../memory/requests.ts'
 import { findCollection } from '../../memory/store/collections.ts'
 import { openWorkspace, type ActionRequest } from '../actions/action.ts'
@@ -67,6 +67,7 @@ const importDump: BulkOperation = async (console, request) => {
   const records = readRecords(form)
   return (signal) =>
     progress(records, signal, async (raw) => {
+      refuseBadText(raw)
       const record = parseWith(importRecord, raw)
       try {
         const outcome = await importMemory(console.service, callerFor(caller, signal), workspace, record, rule)

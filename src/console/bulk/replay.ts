@@ -11,7 +11,7 @@ import {
   tagRequest,
   updateRequest,
 } from '../../memory/requests.ts'
-import { parseWith } from '../../memory/routes/route.ts'
+import { parseWith, refuseBadText } from '../../memory/routes/route.ts'
 import type { MemoryService } from '../../memory/service.ts'
 import { removeTag, upsertTag } from '../../memory/tags.ts'
 
@@ -42,6 +42,7 @@ export function createReplay(service: MemoryService, workspace: Workspace): Appl
   const ids = new Map<string, string>()
 
   return async (caller, raw) => {
+    refuseBadText(raw)
     const record = parseWith(recordSchema, raw)
     const named = (field: string): string | undefined => {
       const value = record[field]

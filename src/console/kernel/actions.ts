@@ -1,7 +1,11 @@
+import { defined } from '../../base/defined.ts'
 import { KernelError } from '../../kernel/errors.ts'
-import { RUN_COMMANDS } from '../../kernel/model/run.ts'
 import { DECISIONS } from '../../kernel/model/action.ts'
-import { readRecord } from '../../kernel/store/records.ts'
+import type { Recorded } from '../../kernel/model/fields.ts'
+import type { Objective } from '../../kernel/model/objective.ts'
+import { RUN_COMMANDS } from '../../kernel/model/run.ts'
+import { objectives } from '../../kernel/store/objectives.ts'
+import { readRecord, type Family } from '../../kernel/store/records.ts'
 import { runs } from '../../kernel/store/runs.ts'
 import { invalidInput } from '../../memory/errors.ts'
 import type { ActionRequest, Done } from '../actions/action.ts'
@@ -38,7 +42,7 @@ const commandRun: KernelAction = async (console, request) => {
   const instruction = form.text('instruction')
   const question = form.text('human_intervention_id')
   const topUp = form.text('top_up_dimension')
-  await sendToMoving(console, request, id, {
+  await sendToMoving(console, request, 'POST /agent-runs/{id}/commands', runs, id, () => ({
     kind,
     ...(instruction !== undefined && { instruction }),
     ...(question !== undefined && {
@@ -50,30 +54,34 @@ const commandRun: KernelAction = async (console, request) => {
     }),
     ...(topUp !== undefined &&
       form.number('top_up') !== undefined && { budgetTopUp: { [topUp]: form.number('top_up') } }),
-  })
+  }))
   return { to: kernelPaths.run(form.require('scope'), id), note: DONE[kind] }
 }
 
 const ATTEMPTS = 5
 
-/** A run has moved on by the time that a person has read its page: what they want of it holds for what it is now. */
-async function sendToMoving(
+/** What it is about has moved on by the time that a person has read its page: what they want of it holds for what it is now. */
+async function sendToMoving<T extends Recorded>(
   console: KernelConsole,
   request: ActionRequest,
+  route: Parameters<typeof send>[2],
+  family: Family<T>,
   id: string,
-  command: Record<string, unknown>,
+  bodyOf: (record: T) => object,
 ): Promise<void> {
   const { form } = request
   const scope = scopeOf(console, form.require('scope'))
+  const { database } = console.kernel.context.store
+  let record = await readRecord(database, family, scope, id)
   let expectedRevision = form.number('expected_revision')
   for (let attempt = 1; ; attempt++) {
     try {
-      return await send(console, request, 'POST /agent-runs/{id}/commands', { id }, { ...command, expectedRevision })
+      return await send(console, request, route, { id }, { ...bodyOf(record), expectedRevision })
     } catch (error) {
       if (!(error instanceof KernelError) || error.code !== 'conflict' || attempt === ATTEMPTS) throw error
-      const { revision } = await readRecord(console.kernel.context.store.database, runs, scope, id)
-      if (expectedRevision === undefined || revision <= expectedRevision) throw error
-      expectedRevision = revision
+      record = await readRecord(database, family, scope, id)
+      if (expectedRevision === undefined || record.revision <= expectedRevision) throw error
+      expectedRevision = record.revision
     }
   }
 }
@@ -84,6 +92,49 @@ const DONE = {
   cancel: 'The run is canceled.',
   intervene: 'The next turn will see it.',
 } as const
+
+const createObjective: KernelAction = async (console, request) => {
+  const { form } = request
+  const [priority, maxTurns] = [form.number('priority'), form.number('max_turns')]
+  await send(
+    console,
+    request,
+    'POST /objectives',
+    {},
+    {
+      title: form.require('title'),
+      goal: form.require('goal'),
+      owner: partyOf(form, 'owner'),
+      status: form.require('status'),
+      ...(priority !== undefined && { priority }),
+      ...(maxTurns !== undefined && { budget: { maxTurns } }),
+    },
+  )
+  return { to: kernelPaths.objectives(form.require('scope')), note: 'The objective is there.' }
+}
+
+const moveObjective: KernelAction = async (console, request) => {
+  const { form } = request
+  const [id, status] = [form.require('objective_id'), form.require('status')]
+  await sendToMoving(console, request, 'PUT /objectives/{id}', objectives, id, (objective) => ({
+    ...contentOf(objective),
+    status,
+  }))
+  return { to: kernelPaths.objective(form.require('scope'), id), note: `The objective is ${status}.` }
+}
+
+/** All that a PUT replaces. */
+const contentOf = ({
+  title,
+  goal,
+  priority,
+  executionPolicy,
+  budget,
+  constraints,
+  successCriteria,
+  progressSummary,
+}: Objective): object =>
+  defined({ title, goal, priority, executionPolicy, budget, constraints, successCriteria, progressSummary })
 
 const decideApproval: KernelAction = async (console, request) => {
   const { form } = request
@@ -98,7 +149,7 @@ const decideApproval: KernelAction = async (console, request) => {
     {
       decision,
       expectedRevision: form.number('expected_revision'),
-      principal: partyOf(form.require('principal')),
+      principal: partyOf(form, 'principal'),
       ...(reason !== undefined && { reason }),
     },
   )
@@ -133,6 +184,8 @@ const rollBack: KernelAction = async (console, request) => {
 export const kernelActions: Readonly<Record<string, KernelAction>> = {
   'kernel/runs/create': createRun,
   'kernel/runs/command': commandRun,
+  'kernel/objectives/create': createObjective,
+  'kernel/objectives/move': moveObjective,
   'kernel/approvals/decide': decideApproval,
   'kernel/deployments/roll-back': rollBack,
 }

@@ -8,7 +8,14 @@ import type { Page, PageRequest } from '../pages/page.ts'
 import { pageOf, scopeOf, shared, type KernelConsole } from './kernel.ts'
 
 /** What waits for a decision, the oldest first; or what was decided, the newest first. @throws invalid_input 400 */
-export async function approvalsPage(console: KernelConsole, request: PageRequest): Promise<Page> {
+export const approvalsPage = async (console: KernelConsole, request: PageRequest): Promise<Page> => ({
+  template: './kernel/approvals',
+  title: 'Approvals',
+  data: await approvalsData(console, request),
+})
+
+/** All of the page, of which a part changes while decisions are waited for. @throws invalid_input 400 */
+export async function approvalsData(console: KernelConsole, request: PageRequest): Promise<object> {
   const scope = scopeOf(console, request.query('scope'))
   const asked = request.query('status') ?? 'pending'
   const status = APPROVAL_STATES.find((state) => state === asked)
@@ -24,20 +31,18 @@ export async function approvalsPage(console: KernelConsole, request: PageRequest
       approval,
       run: await findRecord(database, runs, scope, approval.runId),
       call: await findRecord(database, calls, scope, approval.actionCallId),
-      operation: context.newId(),
     })),
   )
   return {
-    template: './kernel/approvals',
-    title: 'Approvals',
-    data: {
-      ...shared(console, scope),
-      approvals,
-      isFirst: found.isFirst,
-      nextCursor: found.nextCursor,
-      status,
-      states: APPROVAL_STATES,
-      canDecide: wiring.components.has('approval authorizer'),
-    },
+    ...shared(console, scope),
+    approvals,
+    isFirst: found.isFirst,
+    cursor: request.query('cursor'),
+    nextCursor: found.nextCursor,
+    status,
+    states: APPROVAL_STATES,
+    canDecide: wiring.components.has('approval authorizer'),
+    // The forms stay those that were shown first, so that one that is sent twice is done once.
+    operation: request.query('operation') ?? context.newId(),
   }
 }

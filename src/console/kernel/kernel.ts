@@ -1,10 +1,12 @@
 import type { Kernel } from '../../kernel/service.ts'
+import type { Dimension } from '../../kernel/model/budget.ts'
 import type { Party, Scope } from '../../kernel/model/fields.ts'
 import { readCursor, writeCursor } from '../../kernel/routes/cursor.ts'
 import type { RecordPage, PageRequest as RecordPageRequest } from '../../kernel/store/records.ts'
 import { scopeKey } from '../../kernel/store/scope-key.ts'
 import { invalidInput } from '../../memory/errors.ts'
 import type { ActionRequest } from '../actions/action.ts'
+import type { Form } from '../form.ts'
 import { url } from '../format.ts'
 import type { PageRequest } from '../pages/page.ts'
 
@@ -30,7 +32,19 @@ export function scopeOf({ scopes: [first] }: KernelConsole, text: string | undef
 export const shared = (console: KernelConsole, scope: Scope) => ({
   scope: scopeText(scope),
   scopes: [...new Set([...console.scopes.map(scopeText), scopeText(scope)])],
+  dimensionNames: DIMENSION_NAMES,
 })
+
+const DIMENSION_NAMES: Record<Dimension, string> = {
+  maxAttempts: 'Attempts',
+  maxTurns: 'Turns',
+  maxInputTokens: 'Input tokens',
+  maxOutputTokens: 'Output tokens',
+  maxTotalTokens: 'Tokens',
+  maxCostMicros: 'Cost, millionths of a dollar',
+  maxDurationMs: 'Duration, ms',
+  maxActions: 'Actions',
+}
 
 const PAGE = 50
 
@@ -54,6 +68,9 @@ export const kernelPaths = {
   runs: (scope: string, query: Record<string, string | undefined> = {}): string =>
     url('/ui/kernel/runs', { scope, ...query }),
   run: (scope: string, id: string): string => url(`/ui/kernel/runs/${encodeURIComponent(id)}`, { scope }),
+  objectives: (scope: string, query: Record<string, string | undefined> = {}): string =>
+    url('/ui/kernel/objectives', { scope, ...query }),
+  objective: (scope: string, id: string): string => url(`/ui/kernel/objectives/${encodeURIComponent(id)}`, { scope }),
   approvals: (scope: string, query: Record<string, string | undefined> = {}): string =>
     url('/ui/kernel/approvals', { scope, ...query }),
   activity: (scope: string, query: Record<string, string | undefined> = {}): string =>
@@ -62,10 +79,10 @@ export const kernelPaths = {
     url('/ui/kernel/deployments', { scope, ...query }),
 }
 
-/** @throws invalid_input 400 unless it is `type:id` */
-export function partyOf(text: string): Party {
-  const [, type, id] = /^([^:]+):(.+)$/.exec(text) ?? []
-  if (type === undefined || id === undefined) throw invalidInput('principal must be type:id', 'principal')
+/** @throws invalid_input 400 unless the field is `type:id` */
+export function partyOf(form: Form, field: string): Party {
+  const [, type, id] = /^([^:]+):(.+)$/.exec(form.require(field)) ?? []
+  if (type === undefined || id === undefined) throw invalidInput(`${field} must be type:id`, field)
   return { type, id }
 }
 
@@ -73,13 +90,13 @@ export function partyOf(text: string): Party {
 export const CONSOLE_ACTOR = { type: 'user', id: 'console' }
 
 /**
- * Does what a POST to this route does, by the same rules.
+ * Does what a request to this route does, by the same rules.
  * @throws KernelError as the route does
  */
 export async function send(
   console: KernelConsole,
   { form, caller }: ActionRequest,
-  route: `POST ${string}`,
+  route: `${'POST' | 'PUT'} ${string}`,
   params: Readonly<Record<string, string>>,
   body: Record<string, unknown>,
 ): Promise<void> {
@@ -89,7 +106,7 @@ export async function send(
   await kernel.handlerOf(route)({
     context: kernel.context,
     route,
-    path: route.slice('POST '.length).replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? ''),
+    path: route.slice(route.indexOf('/')).replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? ''),
     params,
     query: new URLSearchParams({ scopeKind: kind, scopeId: id }),
     body,

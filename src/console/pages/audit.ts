@@ -22,7 +22,7 @@ export function auditFilter({ query }: PageRequest): LedgerFilter {
     ?.split(',')
     .map((op) => op.trim())
   const unknown = ops?.find((op) => !LEDGER_OPS.some((known) => known === op))
-  if (unknown !== undefined) throw invalidInput(`op ${unknown} is not a ledger operation`, 'ops')
+  if (unknown !== undefined) throw invalidInput(`op ${unknown} is not one of ${LEDGER_OPS.join(', ')}`, 'ops')
   const target = query('target')
   return {
     agentId: query('agent'),

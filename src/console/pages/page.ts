@@ -6,7 +6,7 @@ import { memoryMenu } from '../menu.ts'
 import type { Console } from '../settings.ts'
 import { render, type Frame } from '../view.ts'
 
-type KernelSection = 'runs' | 'approvals' | 'activity' | 'deployments'
+type KernelSection = 'objectives' | 'runs' | 'approvals' | 'activity' | 'deployments'
 export type Section = 'home' | 'workspaces' | 'audit' | 'reference' | 'settings' | KernelSection | ''
 
 export interface PageRequest {

@@ -25,8 +25,9 @@ function toggleTheme() {
 
 for (const button of document.querySelectorAll('[data-theme-toggle]')) button.hidden = false
 
-// On a small screen the menu is one line that is scrolled.
-document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+// On a small screen the menu and the tabs are each one line that is scrolled.
+for (const current of document.querySelectorAll('nav [aria-current]'))
+  current.scrollIntoView({ block: 'nearest', inline: 'center' })
 
 // `/` goes to the search field of the page, as in many tools.
 document.addEventListener('keydown', (event) => {
