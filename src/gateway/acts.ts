@@ -26,10 +26,7 @@ export class CallActs {
   /** A provider takes a credential for no good. */
   rejected(credential: OpenCredential, untilMs: number, message: string): void {
     this.#audit.system(credential.organizationId, 'credential.rejected', targetOf(credential))
-    this.#health.rejected(credential.organizationId, credential.id, untilMs, {
-      code: 'upstream_credentials_rejected',
-      message,
-    })
+    this.#health.rejected(credential, untilMs, { code: 'upstream_credentials_rejected', message })
   }
 
   #attempted({ class: failure, candidate, status }: FinishedAttempt): void {
@@ -39,7 +36,7 @@ export class CallActs {
     this.#audit.system(credential.organizationId, action, targetOf(credential))
     const message =
       status === undefined ? 'the provider could not be reached in time' : `the provider answered ${status}`
-    this.#health.failed(credential.organizationId, credential.id, { code: failure, status, message })
+    this.#health.failed(credential, { code: failure, status, message })
   }
 }
 

@@ -68,9 +68,8 @@ export class Audit {
     this.#ticker.start()
   }
 
-  async close(): Promise<void> {
-    await this.#ticker.close()
-    await this.flush()
+  close(): Promise<void> {
+    return this.#ticker.finish()
   }
 
   /** Appends what a person did, within the transaction that does it. */

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { toTimestamp } from '../base/clock.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../platform/ports.ts'
+import type { OpenCredential } from './state/organization-state.ts'
 import type { States } from './state/states.ts'
 import { Ticker } from './state/ticker.ts'
 import { raiseRevision } from './store/revisions.ts'
@@ -15,6 +16,18 @@ export interface CredentialFault {
   message: string
 }
 
+/** Which credential, as it was when it was called. */
+type Called = Pick<OpenCredential, 'organizationId' | 'id' | 'version'>
+
+interface Found {
+  readonly called: Called
+  readonly facts: HealthFacts
+}
+
+/** Of one version all that was found, the later above the earlier; of another only the later. */
+const merged = (earlier: Found | undefined, later: Found): Found =>
+  earlier?.called.version === later.called.version ? { ...later, facts: { ...earlier.facts, ...later.facts } } : later
+
 const TICK_MS = 500
 const MESSAGE_MAX = 500
 
@@ -24,7 +37,7 @@ export class CredentialHealth {
   readonly #states: States
   readonly #clock: Clock
   readonly #ticker: Ticker
-  #found = new Map<number, { organizationId: number; facts: HealthFacts }>()
+  #found = new Map<number, Found>()
 
   constructor(database: Database, states: States, clock: Clock, log: Logger) {
     this.#database = database
@@ -37,24 +50,23 @@ export class CredentialHealth {
     this.#ticker.start()
   }
 
-  async close(): Promise<void> {
-    await this.#ticker.close()
-    await this.flush()
+  close(): Promise<void> {
+    return this.#ticker.finish()
   }
 
   /** A call failed. */
-  failed(organizationId: number, credentialId: number, fault: CredentialFault): void {
-    this.#note(organizationId, credentialId, { lastError: this.#lastError(fault) })
+  failed(called: Called, fault: CredentialFault): void {
+    this.#note(called, { lastError: this.#lastError(fault) })
   }
 
   /** The provider takes it for no good, and it rests in every process. @param until epoch ms */
-  rejected(organizationId: number, credentialId: number, until: number, fault: CredentialFault): void {
-    this.#note(organizationId, credentialId, { rejectedUntil: until, lastError: this.#lastError(fault) })
+  rejected(called: Called, until: number, fault: CredentialFault): void {
+    this.#note(called, { rejectedUntil: until, lastError: this.#lastError(fault) })
   }
 
-  /** A call of a credential that was rejected went well. */
-  recovered(organizationId: number, credentialId: number): void {
-    this.#note(organizationId, credentialId, { rejectedUntil: null, lastError: null })
+  /** Somebody has mended or tried it: what was found before and is not written yet says nothing any more. */
+  forget(credentialId: number): void {
+    this.#found.delete(credentialId)
   }
 
   /** Writes down what was found since the last time. */
@@ -68,24 +80,24 @@ export class CredentialHealth {
         changed.clear()
         const inOrder = [...taken].sort(([a], [b]) => a - b)
         const isShared = ([, { facts }]: (typeof inOrder)[number]): boolean => facts.rejectedUntil !== undefined
-        for (const [, { organizationId }] of inOrder.filter(isShared)) changed.add(organizationId)
+        for (const [, { called }] of inOrder.filter(isShared)) changed.add(called.organizationId)
         for (const organizationId of [...changed].sort((a, b) => a - b)) await raiseRevision(tx, organizationId)
-        for (const [id, { organizationId, facts }] of inOrder) await saveHealth(tx, organizationId, id, facts)
+        for (const [id, { called, facts }] of inOrder) {
+          await saveHealth(tx, called.organizationId, id, facts, called.version)
+        }
       })
     } catch (error) {
-      for (const [id, { organizationId, facts }] of taken) {
-        this.#found.set(id, { organizationId, facts: { ...facts, ...this.#found.get(id)?.facts } })
+      for (const [id, old] of taken) {
+        const newer = this.#found.get(id)
+        this.#found.set(id, newer ? merged(old, newer) : old)
       }
       throw error
     }
     for (const organizationId of changed) await this.#states.reload(organizationId)
   }
 
-  #note(organizationId: number, credentialId: number, facts: HealthFacts): void {
-    this.#found.set(credentialId, {
-      organizationId,
-      facts: { ...this.#found.get(credentialId)?.facts, ...facts },
-    })
+  #note(called: Called, facts: HealthFacts): void {
+    this.#found.set(called.id, merged(this.#found.get(called.id), { called, facts }))
   }
 
   #lastError({ code, status, message }: CredentialFault) {

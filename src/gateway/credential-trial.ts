@@ -29,7 +29,7 @@ export class CredentialTrial {
    * @throws not_found 404, forbidden 403
    */
   async saved(actor: Actor, id: number, request: TestRequest): Promise<TestResult> {
-    const { database, states, audit, live, clock } = this.#parts
+    const { database, states, audit, live, health, clock } = this.#parts
     const organizationId = actor.user.organization_id
     const { name } = await findKept(database, actor, id)
     const open = states.get(organizationId)?.credentials.find((each) => each.id === id)
@@ -52,7 +52,10 @@ export class CredentialTrial {
         await saveHealth(tx, organizationId, id, { ...facts, checkedAt: now })
       await audit.append(tx, actor, 'credential.test', { type: 'credential', id, name }, { ok: [null, result.ok] })
     })
-    if (result.ok) live.recover(id)
+    if (result.ok) {
+      health.forget(id)
+      live.recover(id)
+    }
     return result
   }
 

@@ -9,6 +9,7 @@ import { isVisible, ownerFor, requireKeeper, requireSetting, scopeOf, type Actor
 import type { Audit, Target } from './audit.ts'
 import { sharedHealth, toCredential } from './credential-answer.ts'
 import { credentialChanges } from './credential-changes.ts'
+import type { CredentialHealth } from './credential-health.ts'
 import { planSecrets, withoutSaved, type SecretPlan } from './credential-secrets.ts'
 import type { Credential } from './model.ts'
 import type { LiveHealth } from './ports.ts'
@@ -42,6 +43,7 @@ export interface CredentialParts {
   /** `gateway.allowed_hosts` */
   allowedHosts: readonly string[]
   live: LiveHealth
+  health: Pick<CredentialHealth, 'forget'>
   /** `gateway.runtime_roles` */
   runtimeRoles: readonly (number | '*')[]
 }
@@ -117,6 +119,8 @@ export class Credentials {
       await this.#saveSecrets(tx, organizationId, id, plan)
       await this.#parts.audit.append(tx, actor, 'credential.update', targetOf(id, request.name), changes)
     })
+    this.#parts.health.forget(id)
+    this.#parts.live.recover(id)
     return this.get(actor, id)
   }
 

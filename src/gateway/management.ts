@@ -45,7 +45,7 @@ export class GatewayManagement {
     this.audit = new Audit(database, clock, log, isInitialized)
     this.health = new CredentialHealth(database, this.states, clock, log)
     const common = { database, states: this.states, audit: this.audit, clock }
-    const credentialParts = { ...parts, ...common, sealer }
+    const credentialParts = { ...parts, ...common, sealer, health: this.health }
     this.credentials = new Credentials(credentialParts)
     this.trial = new CredentialTrial(credentialParts, this.credentials, parts.testCredential)
     this.aliases = new Aliases(common)

@@ -50,7 +50,7 @@ export class Platform {
     this.keys = new KeyRotation(database, this.sealer, log)
     this.organizations = new Organizations(database, clock, passwords, this.sealer)
     this.sessions = new Sessions(database, clock, passwords, sessionTtlMs)
-    this.users = new Users(database, clock, passwords, userWatch)
+    this.users = new Users(database, clock, passwords, this.sessions, userWatch)
     this.flags = new Flags(database)
     this.projects = new Projects(database, clock)
     this.workItems = new WorkItems(database, clock, links)

@@ -21,6 +21,7 @@ export class Sessions {
   readonly #passwords: Passwords
   readonly #limit: LoginLimit
   readonly #lifetimeMs: number
+  #ended = 0
 
   constructor(database: Database, clock: Clock, passwords: Passwords, lifetimeMs: number) {
     this.#database = database
@@ -75,6 +76,17 @@ export class Sessions {
 
   async logout({ tokenHash }: Caller): Promise<void> {
     await this.#database.transaction((tx) => deleteSession(tx, tokenHash))
+    this.noteEnded()
+  }
+
+  /** Grows whenever sessions were ended here: whoever remembers one that it found before must look again. */
+  get ended(): number {
+    return this.#ended
+  }
+
+  /** Sessions were ended, and that is durable. */
+  noteEnded(): void {
+    this.#ended++
   }
 }
 

@@ -5,6 +5,7 @@ import { conflict, notFound } from './errors.ts'
 import type { User, UserChanges, UserRequest } from './model.ts'
 import type { Passwords } from './passwords.ts'
 import type { UserWatch } from './ports.ts'
+import type { Sessions } from './sessions.ts'
 import { takeLock } from './store/locks.ts'
 import { deleteSessionsOf } from './store/sessions.ts'
 import {
@@ -23,12 +24,14 @@ export class Users {
   readonly #database: Database
   readonly #clock: Clock
   readonly #passwords: Passwords
+  readonly #sessions: Sessions
   readonly #watch: UserWatch
 
-  constructor(database: Database, clock: Clock, passwords: Passwords, watch: UserWatch) {
+  constructor(database: Database, clock: Clock, passwords: Passwords, sessions: Sessions, watch: UserWatch) {
     this.#database = database
     this.#clock = clock
     this.#passwords = passwords
+    this.#sessions = sessions
     this.#watch = watch
   }
 
@@ -74,6 +77,7 @@ export class Users {
       await this.#watch.changing(tx, organizationId)
       return changed
     })
+    this.#sessions.noteEnded()
     await this.#watch.changed(organizationId)
     return user
   }

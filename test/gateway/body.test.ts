@@ -66,6 +66,18 @@ test('gateway#48 a member given twice is refused, in any escaping', () => {
   expect(valueOf('{"user":"a","user":"b"}', 'user')).toBe('"b"')
 })
 
+test('gateway#48 what some take for a comment or a quote hides no member', () => {
+  for (const text of [
+    '{"x":[/*"*/],"model":"b","y":[/*"*/],"model":"a"}',
+    '{"x":[1 //"\n],"model":"a"}',
+    `{"x":['"'],"model":"a"}`,
+    '{"x":[#"\n]}',
+    '{"x":[`"`]}',
+  ]) {
+    expect(() => members(text)).toThrow(expect.objectContaining({ code: 'invalid_json' }))
+  }
+})
+
 test('gateway#95 depth 128 passes, 129 is refused', () => {
   const deep = (depth: number): string => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
   expect(members(deep(128)).size).toBe(1)

@@ -1,8 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Json } from '../chat/json.ts'
+import { GatewayError } from '../errors.ts'
 import { estimateUsage } from '../exchange/estimate.ts'
+import { lateFault } from '../plane/faults.ts'
 import type { AnswerCache, CacheCall, CacheResult, RunResult } from '../plane/parts.ts'
-import type { AnswerSink } from '../plane/sink.ts'
 import { Flight } from './flight.ts'
 import { FORMS } from './form.ts'
 import { mapOf } from './json.ts'
@@ -19,8 +20,9 @@ export const createCache = (bytes: number, clock: Clock): AnswerCache => new Cac
 
 interface UnderWay {
   readonly flight: Flight
-  /** Undefined when it gave nothing that can be shared. Never rejects. */
-  readonly answer: Promise<Answer | undefined>
+  readonly run: Promise<RunResult>
+  /** Or why the provider gave none; undefined when there is nothing to share. */
+  readonly answer: Promise<Answer | GatewayError | undefined>
 }
 
 class Cache implements AnswerCache {
@@ -31,22 +33,23 @@ class Cache implements AnswerCache {
     this.#store = store
   }
 
-  async serve(call: CacheCall): Promise<CacheResult> {
+  async serve(call: CacheCall): Promise<CacheResult | GatewayError> {
     const key = keyOf(call)
     if (key === undefined) {
       await call.run(call.sink)
       return 'miss'
     }
-    if (call.wish.mode === 'on') {
+    while (call.wish.mode === 'on') {
       const kept = this.#store.get(key)
+      if (kept) return say(call, kept.answer, kept.ageMs)
       const underWay = this.#underWay.get(key)
       // No waiting without need: calls of one turn must find each other.
-      const shared = !kept && underWay && !underWay.flight.isGone ? await joined(underWay, call.sink) : undefined
-      const found = kept ?? (shared && { answer: shared, ageMs: 0 })
-      if (found) {
-        say(call, found.answer, found.ageMs)
-        return 'hit'
-      }
+      if (!underWay || underWay.flight.isGone) break
+      const shared = await joined(underWay, call)
+      if (shared instanceof GatewayError) return shared
+      if (shared) return say(call, shared, 0)
+      // Where the other call ended for reasons of its own, one of those who waited makes the next, and the rest wait for that.
+      if (call.sink.isGone || (await underWay.run).ok) break
     }
     return this.#fly(key, call)
   }
@@ -55,22 +58,32 @@ class Cache implements AnswerCache {
     const { request, sink } = call
     const flight = new Flight(sink, request.stream ? FORMS[request.surface] : undefined)
     const run = call.run(flight)
-    const answer = run.then((result) => answerOf(call, flight, result))
-    const underWay = { flight, answer }
+    const answer = run.then((result) => result.shared ?? answerOf(call, flight, result))
+    const underWay = { flight, run, answer }
     this.#underWay.set(key, underWay)
-    const whole = await answer
-    if (this.#underWay.get(key) === underWay) this.#underWay.delete(key)
-    const isStored = whole !== undefined && isKept(call, await run) && this.#store.set(key, whole, call.wish.ttlMs)
+    const whole = await answer.finally(() => {
+      if (this.#underWay.get(key) === underWay) this.#underWay.delete(key)
+    })
+    const isStored =
+      whole !== undefined &&
+      !(whole instanceof GatewayError) &&
+      isKept(call, whole, await run) &&
+      this.#store.set(key, whole, call.wish.ttlMs)
     flight.land(isStored)
     return isStored ? 'stored' : 'miss'
   }
 }
 
-/** What a call under way answers; undefined when that is nothing to share, or when the client goes meanwhile. */
-async function joined({ flight, answer }: UnderWay, sink: AnswerSink): Promise<Answer | undefined> {
+/** What a call under way comes to; undefined when that is nothing to share, or when the client goes meanwhile. */
+async function joined({ flight, answer }: UnderWay, { sink, leftMs }: CacheCall): UnderWay['answer'] {
   const leave = flight.join()
-  const gone = new Promise<undefined>((resolve) => sink.onGone(() => resolve(undefined)))
-  const shared = await Promise.race([answer, gone])
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<GatewayError | undefined>((resolve) => {
+    sink.onGone(() => resolve(undefined))
+    timer = setTimeout(() => resolve(lateFault().error), leftMs)
+  })
+  const shared = await Promise.race([answer, over])
+  clearTimeout(timer)
   leave()
   return sink.isGone ? undefined : shared
 }
@@ -79,14 +92,15 @@ function answerOf({ request }: CacheCall, flight: Flight, { ok, facts }: RunResu
   if (!ok) return undefined
   const usage = facts?.usage ?? estimateUsage(request, facts ?? { textBytes: 0 })
   const body = flight.whole(usage)
-  return body && body.length <= ANSWER_BYTES ? { body, usage, dropped: flight.dropped } : undefined
+  return body && { body, usage, dropped: flight.dropped }
 }
 
-const isKept = ({ request }: CacheCall, { facts }: RunResult): boolean =>
-  request.surface === 'embeddings' || facts?.finishReason === 'stop' || facts?.finishReason === 'tool_calls'
+const isKept = ({ request }: CacheCall, { body }: Answer, { facts }: RunResult): boolean =>
+  body.length <= ANSWER_BYTES &&
+  (request.surface === 'embeddings' || facts?.finishReason === 'stop' || facts?.finishReason === 'tool_calls')
 
-/** Says a kept answer in the form that is asked for. */
-function say({ request, sink }: CacheCall, { body, usage, dropped }: Answer, ageMs: number): void {
+/** Says an answer in the form that is asked for. */
+function say({ request, sink }: CacheCall, { body, usage, dropped }: Answer, ageMs: number): 'hit' {
   const form = request.stream ? FORMS[request.surface] : undefined
   const kept: Json = form ? mapOf(JSON.parse(body.toString())) : {}
   const bytes = form ? Buffer.from(form.toStream(kept, asksUsage(request.json()) ? usage : undefined)) : body
@@ -103,6 +117,7 @@ function say({ request, sink }: CacheCall, { body, usage, dropped }: Answer, age
     String(Math.floor(ageMs / 1000)),
   ])
   sink.end(bytes)
+  return 'hit'
 }
 
 /** Names and values in turn. */

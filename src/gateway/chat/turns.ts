@@ -6,14 +6,15 @@ import { UnsayableError, type CallPart, type Part, type ResultPart, type Turn } 
  * @throws UnsayableError for a result of an unknown call.
  */
 export function arrangeTurns(turns: readonly Turn[], param = 'messages'): Turn[] {
+  // Some providers number the calls of each answer anew: a result belongs to the last call of its id before it.
   const calls = new Map<string, CallPart>()
-  const results = new Map<string, ResultPart>()
+  const results = new Map<Part, ResultPart>()
   for (const part of turns.flatMap((turn) => turn.parts)) {
     if (part.kind === 'call') calls.set(part.id, part)
     if (part.kind !== 'result') continue
     const call = calls.get(part.id)
     if (!call) throw new UnsayableError('invalid_value', param, `there is no tool call ${part.id} before its result`)
-    results.set(part.id, { ...part, name: call.name })
+    results.set(call, { ...part, name: call.name, content: part.content.filter((each) => !isEmpty(each)) })
   }
   const arranged: { role: Turn['role']; parts: Part[] }[] = []
   const append = (role: Turn['role'], parts: readonly Part[]): void => {
@@ -25,7 +26,7 @@ export function arrangeTurns(turns: readonly Turn[], param = 'messages'): Turn[]
   for (const [i, { role, parts }] of turns.entries()) {
     append(
       role,
-      parts.filter((part) => part.kind !== 'result' && !(part.kind === 'text' && part.text === '')),
+      parts.filter((part) => part.kind !== 'result' && !isEmpty(part)),
     )
     // Calls of merged assistant turns are answered behind the last of them.
     if (role === 'assistant' && turns[i + 1]?.role !== 'assistant') append('user', answersOf(arranged.at(-1), results))
@@ -33,10 +34,8 @@ export function arrangeTurns(turns: readonly Turn[], param = 'messages'): Turn[]
   return arranged
 }
 
-function answersOf(turn: Turn | undefined, results: ReadonlyMap<string, ResultPart>): ResultPart[] {
-  if (turn?.role !== 'assistant') return []
-  return turn.parts.flatMap((part) => {
-    const result = part.kind === 'call' ? results.get(part.id) : undefined
-    return result ? [result] : []
-  })
+const isEmpty = (part: Part): boolean => part.kind === 'text' && part.text === ''
+
+function answersOf(turn: Turn | undefined, results: ReadonlyMap<Part, ResultPart>): ResultPart[] {
+  return turn?.role === 'assistant' ? turn.parts.flatMap((part) => results.get(part) ?? []) : []
 }

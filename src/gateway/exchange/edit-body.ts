@@ -9,7 +9,7 @@ export interface BodyEdits {
   /** Usage is to be reported though the client did not ask. */
   readonly addUsage: boolean
   /** The path names no model, whatever it does else. */
-  readonly modelInBody?: boolean
+  readonly modelInBody?: boolean | undefined
 }
 
 /**

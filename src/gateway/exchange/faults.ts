@@ -93,6 +93,10 @@ export const brokenFault = (
   facts?: AnswerFacts,
 ): UpstreamFault => new UpstreamFault('transient', new GatewayError(code, message), { facts })
 
+/** An answer that says nothing, and not why. */
+export const emptyFault = (facts: AnswerFacts): UpstreamFault =>
+  brokenFault('upstream_invalid_response', 'the provider sent an empty answer', facts)
+
 /** Whole or in a stream. Contract: gateway.md 5.5. */
 export const malformedFault = (facts: AnswerFacts): UpstreamFault =>
   brokenFault('upstream_invalid_response', 'the model answered with a call that is none', facts)

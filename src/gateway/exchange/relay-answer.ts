@@ -57,7 +57,7 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
   switch (request.surface) {
     case 'chat': {
       const [choice]: unknown[] = Array.isArray(answer['choices']) ? answer['choices'] : []
-      if (!isJson(choice)) return undefined
+      if (!isJson(choice) || !isJson(choice['message'])) return undefined
       const { finish_reason: reason, message } = choice
       const groq = answer['x_groq']
       const usage = openAiUsage(answer['usage']) ?? openAiUsage(isJson(groq) ? groq['usage'] : undefined)

@@ -43,7 +43,7 @@ export class Relay implements Exchange {
     const edited = editBody(request.body, request.members, candidate, {
       cap: tokens !== undefined && !countOnly && fields.length > 0 ? { fields, tokens } : undefined,
       addUsage: this.#addsUsage,
-      ...(countOnly && { modelInBody: true }),
+      modelInBody: countOnly ? true : undefined,
     })
     this.body = edited.body
     this.dropped = edited.dropped

@@ -5,7 +5,7 @@ import { isJson, parseJson, type Json } from '../chat/json.ts'
 import { bytesOf, readFrame, valueAt } from '../relay/frames.ts'
 import { RepeatedFrame } from '../relay/repeated-frame.ts'
 import { isMistrals, plainChoices } from './mistral-answer.ts'
-import { eventFault, type FaultView } from './faults.ts'
+import { emptyFault, eventFault, type FaultView } from './faults.ts'
 import type { StreamStep } from './exchange.ts'
 import { Facts } from './facts.ts'
 import type { Scan } from './scan.ts'
@@ -49,6 +49,7 @@ export class OpenAiScan implements Scan {
 
   frame(raw: string): string | undefined {
     if (raw.length < DONE_LENGTH && readFrame(raw).data === '[DONE]') {
+      if (!this.#head) throw emptyFault(this.facts)
       this.state = 'stopped'
       return this.#missingUsage(raw)
     }

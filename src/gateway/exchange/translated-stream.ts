@@ -8,7 +8,7 @@ import { EventTooLargeError } from '../relay/sse.ts'
 import { UpstreamFault, type AnswerStream, type StreamStep } from './exchange.ts'
 import { Facts } from './facts.ts'
 import { familyOf, type Family } from './family.ts'
-import { brokenFault, eventFault, malformedFault, type FaultView } from './faults.ts'
+import { brokenFault, emptyFault, eventFault, malformedFault, type FaultView } from './faults.ts'
 import type { SignatureKeeper } from './signature-keeper.ts'
 import type { UpstreamReader } from './upstream-reader.ts'
 
@@ -103,6 +103,7 @@ export class TranslatedStream implements AnswerStream {
     if (this.facts.finishReason === undefined && !this.#parts.reader.isOver) {
       throw brokenFault('upstream_truncated', 'the provider broke off its answer', this.facts)
     }
+    if (this.#state !== 'content') throw emptyFault(this.facts)
     const { estimate } = this.#parts
     texts.push(this.#started(texts).end(this.facts.usage ?? estimate(this.facts)))
     this.#state = 'stopped'

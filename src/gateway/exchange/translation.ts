@@ -18,7 +18,7 @@ import { editBody } from './edit-body.ts'
 import { estimateInputTokens, estimateUsage } from './estimate.ts'
 import type { AnswerStream, Exchange, InferenceRequest, JsonAnswer, UpstreamFault } from './exchange.ts'
 import { Facts } from './facts.ts'
-import { brokenFault, eventFault, malformedFault, refusalFault, type FaultView } from './faults.ts'
+import { brokenFault, emptyFault, eventFault, malformedFault, refusalFault, type FaultView } from './faults.ts'
 import { SignatureKeeper } from './signature-keeper.ts'
 import type { Signatures } from './signatures.ts'
 import { targetOf } from './target.ts'
@@ -80,7 +80,7 @@ export class Translation implements Exchange {
     }
     if (facts.finishReason === 'malformed') throw malformedFault(facts)
     if (!said.some(({ kind }) => kind !== 'start' && kind !== 'usage')) {
-      throw brokenFault('upstream_invalid_response', 'the provider sent an empty answer', facts)
+      throw emptyFault(facts)
     }
     const head = this.#head(said.find((event) => event.kind === 'start'))
     if (!facts.usage) said.push({ kind: 'usage', usage: estimateUsage(this.#request, facts) })

@@ -21,11 +21,11 @@ export interface UpstreamReader {
   readonly hasHeard: boolean
 }
 
-/** @param callId makes the ids that Gemini leaves out */
+/** @param callId makes the ids of calls that a provider leaves out */
 export function readerOf(dialect: Dialect, callId: (index: number) => string): UpstreamReader {
   switch (dialect) {
     case 'openai': {
-      const reader = new OpenAiReader()
+      const reader = new OpenAiReader(callId)
       return new LineReader(
         (data) => reader.read(data),
         (data) => reader.read(data),

@@ -7,12 +7,12 @@ import type { UsageRecord } from '../model.ts'
 import { CONTENTS, type ContentRow } from '../store/contents.ts'
 import { toUsageRow } from '../store/usage-record.ts'
 import type { UsageRow } from '../store/usage.ts'
+import type { Digest } from './digest.ts'
 import type { Content } from './metering.ts'
 import type { Waiting } from './queue.ts'
 
 /** A record as it is written. */
 export interface Entry {
-  readonly record: UsageRecord
   readonly row: UsageRow
   readonly content: ContentRow | undefined
 }
@@ -20,24 +20,23 @@ export interface Entry {
 /** Records that are written together. */
 export interface Batch {
   readonly entries: readonly Entry[]
+  /** What they come to, where that is known. */
+  readonly digest?: Digest
   /** Whether this process made them: it holds what they were paid from. */
   readonly isOwn: boolean
   /** Whether some may be there already. */
   readonly isAgain: boolean
 }
 
-/** So many are made ready in one turn of the event loop. */
-const SLICE = 100
 /** Of either side. */
 export const CONTENT_BYTES = 256 * 1024
 
-/** Makes records ready to be written, in small slices. */
+/** Makes records ready to be written: seals what they hold of prompts and answers, one in a turn of the event loop. */
 export async function prepare(parts: SealParts, waiting: readonly Waiting[]): Promise<Entry[]> {
   const entries: Entry[] = []
-  for (const { record, content } of waiting) {
-    const row = toUsageRow(record)
-    entries.push({ record, row, content: content && seal(parts, record, row.started_at, content) })
-    if (content || entries.length % SLICE === 0) await nextTurn()
+  for (const { row, content } of waiting) {
+    entries.push({ row, content: content && seal(parts, row, content) })
+    if (content) await nextTurn()
   }
   return entries
 }
@@ -48,8 +47,8 @@ interface SealParts {
 }
 
 /** Undefined when there is no key to seal with: the record counts more than the content. */
-function seal({ sealer, log }: SealParts, record: UsageRecord, at: number, content: Content): ContentRow | undefined {
-  const { id, organization_id: organizationId } = record
+function seal({ sealer, log }: SealParts, row: UsageRow, content: Content): ContentRow | undefined {
+  const { id, organization_id: organizationId, started_at: at } = row
   const { request, response, truncated = isCut(request) || isCut(response) } = content
   const sealed = (column: string, text: Buffer): string =>
     sealer.seal(text.toString('utf8', 0, CONTENT_BYTES), { organizationId, table: CONTENTS, rowId: id, column })
@@ -81,19 +80,23 @@ const contentSchema = z.strictObject({
 /** What was written by this program is only looked at as far as telling it from half a line needs. */
 const lineSchema = z.object({
   process: z.string(),
-  record: z.custom<UsageRecord>((value) => typeof value === 'object' && value !== null && 'id' in value),
+  row: known<UsageRow>().optional(),
+  record: known<UsageRecord>().optional(),
   content: contentSchema.optional(),
 })
 
-/** An entry as a line of the spill file. What is sealed stays sealed. */
-export const toLine = (processId: string, { record, content }: Entry): string =>
-  JSON.stringify({ process: processId, record, content })
+function known<T extends { id: string }>() {
+  return z.custom<T>((value) => typeof value === 'object' && value !== null && 'id' in value)
+}
 
-/** The entry of a line; undefined when it is none. */
+/** An entry as a line of the spill file. What is sealed stays sealed. */
+export const toLine = (processId: string, entry: Entry): string => JSON.stringify({ process: processId, ...entry })
+
+/** The entry of a line, which earlier versions wrote with a record in place of its row; undefined when it is none. */
 export function fromLine(line: string): { process: string; entry: Entry } | undefined {
   try {
-    const { process, record, content } = lineSchema.parse(JSON.parse(line))
-    return { process, entry: { record, row: toUsageRow(record), content } }
+    const { process, record, content, row = record && toUsageRow(record) } = lineSchema.parse(JSON.parse(line))
+    return row && { process, entry: { row, content } }
   } catch {
     return undefined
   }

@@ -12,18 +12,9 @@ import {
   type Span,
 } from '../store/aggregates.ts'
 import type { Spend } from '../store/budgets.ts'
-import { storable } from '../store/usage-record.ts'
+import { storable, toUsageRecord } from '../store/usage-record.ts'
+import type { UsageRow } from '../store/usage.ts'
 import { addTime, addTimes, encodeTimes, noTimes, type Times } from './histogram.ts'
-
-/** What records come to: everything that is written beside them. */
-export interface Digest {
-  aggregates: [span: Span, rows: AggregateRow[]][]
-  /** By owner and day. */
-  spends: Spend[]
-  /** When each was last used, epoch ms. */
-  credentials: Map<number, number>
-  keys: Map<number, number>
-}
 
 interface Sum extends Dimensions, Counts {
   cost_nano: bigint
@@ -31,32 +22,44 @@ interface Sum extends Dimensions, Counts {
   times: Times
 }
 
-/** Sums records up. Contract: gateway.md 2.8, 7.2. */
-export function digest(records: readonly UsageRecord[]): Digest {
-  const minutes = new Map<string, Sum>()
-  const spends = new Map<string, Spend>()
-  const credentials = new Map<number, number>()
-  const keys = new Map<number, number>()
-  for (const record of records) {
-    const at = Date.parse(record.started_at)
+/** What records come to: everything that is written beside them. Contract: gateway.md 2.8, 7.2. */
+export class Digest {
+  readonly #minutes = new Map<string, Sum>()
+  readonly #spends = new Map<string, Spend>()
+  /** When each was last used, epoch ms. */
+  readonly credentials = new Map<number, number>()
+  readonly keys = new Map<number, number>()
+
+  /** @param at when it began, epoch ms */
+  add(record: UsageRecord, at: number): void {
     const cost = record.cost_usd === null ? undefined : parseUsd(record.cost_usd)
-    addRecord(sumOf(minutes, dimensionsOf(record, at - (at % MINUTE))), record, cost)
-    if (cost !== undefined && cost > 0n) addSpend(spends, record, at - (at % DAY), cost)
-    for (const { credential_id } of record.attempts) keepLater(credentials, credential_id, at)
-    if (record.key_id !== undefined) keepLater(keys, record.key_id, at)
+    addRecord(sumOf(this.#minutes, dimensionsOf(record, at - (at % MINUTE))), record, cost)
+    if (cost !== undefined && cost > 0n) addSpend(this.#spends, record, at - (at % DAY), cost)
+    for (const { credential_id } of record.attempts) keepLater(this.credentials, credential_id, at)
+    if (record.key_id !== undefined) keepLater(this.keys, record.key_id, at)
   }
-  const hours = coarser(minutes, HOUR)
-  const levels = [
-    [MINUTE, minutes],
-    [HOUR, hours],
-    [DAY, coarser(hours, DAY)],
-  ] as const
-  return {
-    aggregates: levels.map(([span, sums]) => [span, [...sums.values()].map(toRow)]),
-    spends: [...spends.values()],
-    credentials,
-    keys,
+
+  /** By owner and day. */
+  get spends(): Spend[] {
+    return [...this.#spends.values()]
   }
+
+  aggregates(): [span: Span, rows: AggregateRow[]][] {
+    const hours = coarser(this.#minutes, HOUR)
+    const levels = [
+      [MINUTE, this.#minutes],
+      [HOUR, hours],
+      [DAY, coarser(hours, DAY)],
+    ] as const
+    return levels.map(([span, sums]) => [span, [...sums.values()].map(toRow)])
+  }
+}
+
+/** Of rows that were written or set aside before. */
+export function digestOf(rows: readonly UsageRow[]): Digest {
+  const digest = new Digest()
+  for (const row of rows) digest.add(toUsageRecord(row), row.started_at)
+  return digest
 }
 
 const dimensionsOf = (record: UsageRecord, bucket: number): Dimensions => ({

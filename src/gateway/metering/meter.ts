@@ -10,6 +10,7 @@ import { GatewayError } from '../errors.ts'
 import type { UsageRecord } from '../model.ts'
 import { fromLine, prepare, toLine, type Entry } from './batch.ts'
 import type { ProcessBudgets } from './budgets.ts'
+import type { Digest } from './digest.ts'
 import type { Content, Metering } from './metering.ts'
 import { Queue } from './queue.ts'
 import { Spill } from './spill.ts'
@@ -44,7 +45,7 @@ const PAGES = 4
 /** Takes usage records, and writes them off the request path. Contract: gateway.md 7.1. */
 export class RequestMeter implements Metering {
   readonly #parts: MeterParts
-  readonly #queue = new Queue()
+  readonly #queue: Queue
   readonly #spill: Spill
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> | undefined
@@ -62,7 +63,8 @@ export class RequestMeter implements Metering {
 
   constructor(parts: MeterParts) {
     this.#parts = parts
-    const { dataDir, processId, spillBytes = SPILL_BYTES } = parts
+    const { dataDir, processId, flushRows, spillBytes = SPILL_BYTES } = parts
+    this.#queue = new Queue(flushRows)
     this.#spill = new Spill(join(dataDir, 'gateway-spill.jsonl'), processId, spillBytes)
   }
 
@@ -85,7 +87,7 @@ export class RequestMeter implements Metering {
       this.#dropped++
       return
     }
-    this.#queue.push({ record, content })
+    this.#queue.push(record, content)
     if (this.#queue.length < this.#parts.flushRows || this.#willFlush || this.#isStuck) return
     this.#willFlush = true
     setImmediate(() => {
@@ -123,13 +125,14 @@ export class RequestMeter implements Metering {
   async #flush(): Promise<void> {
     this.#isStuck = false
     do {
-      const waiting = this.#queue.take(this.#parts.flushRows)
-      this.#due -= waiting.length
-      if (waiting.length > 0) {
-        const entries = await prepare(this.#parts, waiting)
-        const isDone = (this.#spill.isEmpty && (await this.#write(entries))) || (await this.#setAside(entries))
+      const pile = this.#queue.take()
+      if (pile) {
+        this.#due -= pile.waiting.length
+        const entries = await prepare(this.#parts, pile.waiting)
+        const isDone =
+          (this.#spill.isEmpty && (await this.#write(entries, pile.digest))) || (await this.#setAside(entries))
         if (!isDone) {
-          this.#queue.putBack(waiting)
+          this.#queue.putBack(pile)
           this.#isStuck = true
         }
       }
@@ -140,10 +143,10 @@ export class RequestMeter implements Metering {
   }
 
   /** False when the database does not take them. */
-  async #write(entries: readonly Entry[]): Promise<boolean> {
+  async #write(entries: readonly Entry[], digest: Digest): Promise<boolean> {
     const { database, budgets, log } = this.#parts
     try {
-      await writeBatch(database, budgets, { entries, isOwn: true, isAgain: false })
+      await writeBatch(database, budgets, { entries, digest, isOwn: true, isAgain: false })
       return true
     } catch (error) {
       this.#fail()

@@ -14,8 +14,8 @@ export interface Metering {
   /** @throws GatewayError 503 `metering_unavailable` while queue and spill are full */
   admit(): void
   /**
-   * Takes the record of a request that ends, before its last byte goes out. What its attempts settled (`Reservation`) comes
-   * to its cost: the blocks they were paid from go back with it.
+   * Takes the record of a request that has ended. What its attempts settled (`Reservation`) comes to its cost: the blocks they
+   * were paid from go back with it.
    */
   record(record: UsageRecord, content?: Content): void
 }

@@ -69,13 +69,16 @@ export class Processes {
     return this.#beating
   }
 
-  /** What this process holds goes back. */
+  /** What this process holds goes back; where the database does not answer any more, others give it back as of one that died. */
   async close(): Promise<void> {
     await this.#ticker.close()
     await this.#beating?.catch(() => undefined)
     const wasSeen = this.#leaseEnd > 0
     this.#leaseEnd = 0
-    if (wasSeen) await this.#end(this.id)
+    if (!wasSeen) return
+    await this.#end(this.id).catch((error: unknown) => {
+      this.#log.warn({ reason: errorText(error) }, 'this process cannot tell that it ends')
+    })
   }
 
   async #beat(): Promise<void> {

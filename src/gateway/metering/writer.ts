@@ -5,7 +5,7 @@ import { insertContent } from '../store/contents.ts'
 import { findUsageIds, insertUsage, touchUsed } from '../store/usage.ts'
 import type { Batch, Entry } from './batch.ts'
 import type { ProcessBudgets } from './budgets.ts'
-import { digest } from './digest.ts'
+import { digestOf } from './digest.ts'
 import { mergeEncoded } from './histogram.ts'
 
 /** Some of the records are there already; nothing was written. */
@@ -25,35 +25,31 @@ export async function writeBatch(database: Database, budgets: ProcessBudgets, ba
   }
 }
 
-async function write(database: Database, budgets: ProcessBudgets, { entries, isOwn, isAgain }: Batch): Promise<void> {
-  const all = digest(entries.map(({ record }) => record))
+async function write(database: Database, budgets: ProcessBudgets, batch: Batch): Promise<void> {
+  const { entries, isOwn, isAgain } = batch
   let settled: () => void = () => undefined
   await database.transaction(async (tx) => {
     const fresh = isAgain ? await withoutKnown(tx, entries) : entries
-    const sums = fresh === entries ? all : digest(fresh.map(({ record }) => record))
-    const returns = isOwn ? budgets.prepare(sums.spends) : []
-    if (
-      (await insertUsage(
-        tx,
-        fresh.map(({ row }) => row),
-      )) < fresh.length
-    )
-      throw new Duplicates()
+    const rows = fresh.map(({ row }) => row)
+    const digest = (fresh === entries ? batch.digest : undefined) ?? digestOf(rows)
+    const { spends, credentials, keys } = digest
+    const returns = isOwn ? budgets.prepare(spends) : []
+    if ((await insertUsage(tx, rows)) < rows.length) throw new Duplicates()
     for (const { content } of fresh) if (content) await insertContent(tx, content)
     await lockTallies(tx)
-    for (const [span, rows] of sums.aggregates) {
-      if (rows.length > 0) await addAggregates(tx, span, rows, mergeEncoded)
+    for (const [span, sums] of digest.aggregates()) {
+      if (sums.length > 0) await addAggregates(tx, span, sums, mergeEncoded)
     }
-    if (sums.spends.length > 0) await addSpends(tx, sums.spends)
+    if (spends.length > 0) await addSpends(tx, spends)
     await budgets.write(tx, returns)
-    await touchUsed(tx, sums.credentials, sums.keys)
+    await touchUsed(tx, credentials, keys)
     settled = () => {
       budgets.commit(returns)
       // What an earlier attempt wrote, of which the answer never came, has given its blocks back then.
       if (isOwn && fresh !== entries) {
         const known = new Set(fresh)
-        const others = entries.filter((entry) => !known.has(entry)).map(({ record }) => record)
-        budgets.commit(budgets.prepare(digest(others).spends))
+        const others = entries.filter((entry) => !known.has(entry)).map(({ row }) => row)
+        budgets.commit(budgets.prepare(digestOf(others).spends))
       }
     }
   })

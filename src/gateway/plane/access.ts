@@ -16,6 +16,14 @@ const ADDRESSES = 10_000
 
 type Session = Awaited<ReturnType<SessionFinder['find']>>
 
+/** A session that was looked up. */
+interface Known {
+  readonly until: number
+  /** How many had ended then. */
+  readonly ended: number
+  readonly found: Promise<Session>
+}
+
 interface Sent {
   readonly token: string
   /** A browser may have added it by itself. */
@@ -25,7 +33,7 @@ interface Sent {
 /** Who makes an inference call. Contract: gateway.md 3.1. */
 export class Access {
   readonly #parts: PlaneParts
-  readonly #sessions = new Map<string, { readonly until: number; readonly found: Promise<Session> }>()
+  readonly #sessions = new Map<string, Known>()
   /** Of tokens that came of late: the same ones come again and again. */
   readonly #hashes = new Recent<string, string>(HASHES)
   /** By address: tokens that were no good, in the minute that began then. */
@@ -70,19 +78,21 @@ export class Access {
   #lookUp(token: string, request: IncomingMessage): Promise<Session> {
     const now = this.#parts.monotonic()
     const known = this.#sessions.get(token)
-    if (known && known.until > now) return known.found
+    const { sessions } = this.#parts
+    const { ended } = sessions
+    if (known && known.until > now && known.ended === ended) return known.found
     const waitMs = this.#blockedMs(request)
     if (waitMs > 0) {
       const message = 'too many bad tokens came from this address; wait before the next'
       throw new GatewayError('rate_limit_exceeded', message, { retryAfterMs: waitMs })
     }
-    const found = this.#parts.sessions.find(token)
+    const found = sessions.find(token)
     found.then(
       (session) => session ?? this.#sessions.delete(token),
       () => this.#sessions.delete(token),
     )
     makeRoom(this.#sessions, SESSIONS)
-    this.#sessions.set(token, { until: now + SESSION_MS, found })
+    this.#sessions.set(token, { until: now + SESSION_MS, ended, found })
     return found
   }
 

@@ -139,10 +139,10 @@ export class Attempt implements WireEvents {
 
   answered(wire: Wire): void {
     this.status = wire.status
-    this.upstreamRequestId = wire.header(...REQUEST_IDS)
+    this.upstreamRequestId = wire.header(REQUEST_IDS)
     this.#lastByteAt = this.#parts.watch.now
     if (!isOk(wire)) return
-    this.contentType = wire.header('content-type')
+    this.contentType = wire.header(CONTENT_TYPE)
     if (this.#parts.stream) this.#guarded(() => void (this.#stream = this.exchange.stream()))
   }
 
@@ -179,12 +179,7 @@ export class Attempt implements WireEvents {
     if (wire.status !== 0) {
       return this.#fail('transient', 'upstream_truncated', 'the provider broke its answer off')
     }
-    const isLate = /TIMEOUT|TIMEDOUT/.test(String(Reflect.get(error, 'code')))
-    if (isLate) return this.#fail('connect', 'upstream_timeout', 'no connection to the provider came about in time')
-    // The message may name internal addresses; the code says what happened.
-    const code: unknown = Reflect.get(error, 'code')
-    const reason = typeof code === 'string' ? code : error.name
-    this.#fail('connect', 'upstream_error', `the provider cannot be reached (${reason})`)
+    this.#unreachable(error)
   }
 
   /** Time limits. Contract: gateway.md 4.6, 6. */
@@ -251,8 +246,20 @@ export class Attempt implements WireEvents {
       return this.#finish({ fault: new UpstreamFault('auth', told, { message: error.message }) })
     }
     if (error instanceof GatewayError) return this.#finish({ fault: new UpstreamFault('client', error) })
+    // Whom a token had to be asked of did not answer.
+    if (error instanceof Error && isOfNetwork(error)) return this.#unreachable(error)
     this.#parts.log.error({ err: error, credential: this.candidate.upstream.credential.id }, 'a call could not be made')
     this.#fail('connect', 'upstream_error', 'the call to the provider could not be made')
+  }
+
+  #unreachable(error: Error): void {
+    const code: unknown = Reflect.get(error, 'code')
+    if (/TIMEOUT|TIMEDOUT/.test(String(code))) {
+      return this.#fail('connect', 'upstream_timeout', 'no connection to the provider came about in time')
+    }
+    // The message may name internal addresses; the code says what happened.
+    const reason = typeof code === 'string' ? code : error.name
+    this.#fail('connect', 'upstream_error', `the provider cannot be reached (${reason})`)
   }
 
   /** The provider said no: once more, when it was only the clock. */
@@ -331,6 +338,10 @@ export class Attempt implements WireEvents {
 
 const EMPTY: Buffer = Buffer.alloc(0)
 
+const isOfNetwork = (error: Error): boolean =>
+  'syscall' in error || ('code' in error && String(error.code).startsWith('UND_ERR_'))
+
+const CONTENT_TYPE = ['content-type']
 const REQUEST_IDS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'apim-request-id']
 
 const REJECTED =

@@ -204,7 +204,7 @@ export class Call implements Watched, Waiting, AttemptOwner {
     if (!this.#done) return
     let result: RunResult
     try {
-      result = this.#ending.refused(this.#explained(error))
+      result = this.#ending.refused(this.#explained(error), error instanceof UpstreamFault ? error : undefined)
     } catch (failure) {
       this.#done = undefined
       this.#watch.delete(this)

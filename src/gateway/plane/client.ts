@@ -53,7 +53,7 @@ export class Client implements AnswerSink, Watched {
 
   /** For every head from now on, names and values in turn. */
   addHeaders(headers: readonly string[]): void {
-    this.#always.push(...headers)
+    for (const part of headers) this.#always.push(part)
   }
 
   get hasHead(): boolean {
@@ -65,7 +65,7 @@ export class Client implements AnswerSink, Watched {
   }
 
   head(status: number, headers: string[]): void {
-    headers.push(...this.#always)
+    for (const part of this.#always) headers.push(part)
     this.#response.writeHead(status, headers)
   }
 

@@ -71,7 +71,7 @@ export class Ending {
     }
     const cost = priceCall(this.#parts.table(), candidate.upstream.credential.kind, names, used.usage)
     this.#tally.add(used.usage, cost, used.isEstimated)
-    return { ...used, cost }
+    return { usage: used.usage, isEstimated: used.isEstimated, cost }
   }
 
   /** The head of a stream: from here on no other candidate answers. */
@@ -116,12 +116,12 @@ export class Ending {
     attempt.out.keep(bytes)
     this.#record('error', 200, attempt.out.bytes + bytes.length, facts, fault.error.code)
     this.#sink.end(bytes)
-    return { ok: false, facts }
+    return { ok: false, facts, ...this.#sharedOf(fault) }
   }
 
-  /** No answer began: the client is told why. */
-  refused(error: GatewayError): RunResult {
-    const refused = { ok: false, facts: undefined }
+  /** No answer began: the client is told why. @param fault that it comes of, where an attempt did */
+  refused(error: GatewayError, fault: UpstreamFault | undefined): RunResult {
+    const refused = { ok: false, facts: undefined, ...(fault && this.#sharedOf(fault)) }
     if (this.#sink.isGone) {
       this.#record('client_closed', CLOSED, 0, undefined)
       return refused
@@ -136,6 +136,13 @@ export class Ending {
     this.#sink.head(error.status, headers)
     this.#sink.end(body)
     return refused
+  }
+
+  /** Time and connection are the caller's own, and who takes no other candidate may have failed where others would not. */
+  #sharedOf({ class: failure, error }: UpstreamFault): Pick<RunResult, 'shared'> {
+    const isOwn =
+      failure === 'deadline' || failure === 'closed' || this.#order.visit.headers['x-mem-fallback'] === 'off'
+    return isOwn ? {} : { shared: error }
   }
 
   get #settings() {

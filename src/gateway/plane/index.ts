@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.ts'
 import { UpstreamFault } from '../exchange/exchange.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
 import { Access } from './access.ts'
+import { Backlog } from './backlog.ts'
 import { Client } from './client.ts'
 import { countTokens } from './count-tokens.ts'
 import { internalError, shuttingDown } from './faults.ts'
@@ -12,7 +13,7 @@ import type { PlaneParts } from './parts.ts'
 import { isDirect, isUnderPlane, placeOf, speaksAnthropic, type Place } from './paths.ts'
 import { readBody } from './read-body.ts'
 import { Roster } from './roster.ts'
-import { refuse, type Family } from './refusal.ts'
+import { refusalBody, refuse, type Family } from './refusal.ts'
 import { Visit } from './visit.ts'
 import { Watch } from './watch.ts'
 
@@ -28,6 +29,10 @@ export interface Plane {
   /** Whether the path of a request is one of its own. */
   handles(url: string): boolean
   handle(request: IncomingMessage, response: ServerResponse): void
+  /** How long a call may take to arrive (ms). */
+  readonly arrivalMs: number
+  /** What is said of a request below its paths that cannot be read. */
+  unreadable(message: string, path: string, requestId: string): string
   /** New calls are refused; those that run get 15 s, then an error. */
   close(): Promise<void>
   activeRequests(organizationId: number): number
@@ -42,6 +47,7 @@ class RawPlane implements Plane {
   readonly #parts: PlaneParts
   readonly #access: Access
   readonly #watch: Watch
+  readonly #backlog: Backlog
   readonly #visits = new Roster<Visit>()
   readonly #active = new Map<number, number>()
   #isClosing = false
@@ -52,10 +58,20 @@ class RawPlane implements Plane {
     this.#parts = parts
     this.#access = new Access(parts)
     this.#watch = new Watch(parts.monotonic)
+    this.#backlog = new Backlog(parts.log)
   }
 
   handles(url: string): boolean {
     return isUnderPlane(url)
+  }
+
+  get arrivalMs(): number {
+    return this.#parts.settings.timeouts.total
+  }
+
+  unreadable(message: string, path: string, requestId: string): string {
+    const isAnthropic = speaksAnthropic(placeOf(path), path, false)
+    return refusalBody(new GatewayError('invalid_value', message), { isAnthropic, requestId }).toString()
   }
 
   activeRequests(organizationId: number): number {
@@ -87,7 +103,12 @@ class RawPlane implements Plane {
       logRequest({ method, path, status, duration_ms: duration, request_id: requestId }, isPlain)
     })
     const serve = (caller: GatewayCaller): void =>
-      this.#serve(place, request, family, new Visit(this.#parts, { caller, place, headers, client, startedAt }))
+      this.#serve(
+        place,
+        request,
+        family,
+        new Visit(this.#parts, { caller, place, headers, client, startedAt, backlog: this.#backlog }),
+      )
     try {
       if (this.#isClosing) throw shuttingDown()
       const caller = this.#access.find(request)
@@ -100,6 +121,7 @@ class RawPlane implements Plane {
 
   async close(): Promise<void> {
     this.#isClosing = true
+    this.#backlog.close()
     if (this.#visits.size === 0) return
     const given = new AbortController()
     const idle = new Promise<void>((resolve) => (this.#tellIdle = resolve))

@@ -6,7 +6,7 @@ import { Call } from './call.ts'
 import { CLOSED, internalError } from './faults.ts'
 import { forwardable } from './forwarded.ts'
 import { Inference, judgeBody } from './judge.ts'
-import type { CacheResult, PlaneParts, RunResult } from './parts.ts'
+import type { PlaneParts, RunResult } from './parts.ts'
 import { GoneError, readBody } from './read-body.ts'
 import { refuse, type Family } from './refusal.ts'
 import type { AnswerSink } from './sink.ts'
@@ -31,7 +31,7 @@ export function serveInference(
   done: () => void,
 ): void {
   const end = (): void => {
-    visit.tell()
+    visit.answered()
     done()
   }
   const fail = (error: unknown): void => {
@@ -91,20 +91,23 @@ function answer(
   const run = (into: AnswerSink): Promise<RunResult> =>
     new Promise((resolve, reject) => callInto(into).run(resolve, reject))
   const [pin, forwarded] = [pinOf(visit), forwardable(visit.headers)]
-  const served = parts.cache.serve({ request, caller, pin, forwarded, wish, sink, run })
-  void throughCache(visit, served, done, fail)
+  const leftMs = visit.startedAt + Math.min(parts.settings.timeouts.total, clientLimitMs) - parts.monotonic()
+  const served = parts.cache.serve({ request, caller, pin, forwarded, wish, leftMs, sink, run })
+  void throughCache(visit, family, served, done, fail)
 }
 
 async function throughCache(
   visit: Visit,
-  served: Promise<CacheResult>,
+  family: Family,
+  served: ReturnType<PlaneParts['cache']['serve']>,
   done: () => void,
   fail: (error: unknown) => void,
 ): Promise<void> {
   try {
     const result = await served
-    if (result === 'hit') endHit(visit)
-    visit.tell(result)
+    if (result instanceof GatewayError) endShared(visit, result, family)
+    else if (result === 'hit') endHit(visit)
+    visit.answered(result instanceof GatewayError ? 'miss' : result)
   } catch (error) {
     return fail(error)
   }
@@ -154,6 +157,13 @@ function endHit(visit: Visit): void {
   const isOk = client.status === 200
   const outcome = client.isGone ? 'client_closed' : isOk ? 'cached' : 'error'
   visit.end({ outcome, status: client.isGone ? CLOSED : client.status, bytesOut: client.bytesOut })
+}
+
+/** The call of another, which this one waited for, has failed: so has this one, and a call of its own would too. */
+function endShared(visit: Visit, error: GatewayError, family: Family): void {
+  const { code, status } = error
+  visit.end({ outcome: 'error', status, code, bytesOut: 0 })
+  refuse(visit.client, error, family, ['x-mem-attempts', '0', 'x-mem-cache', 'miss', 'x-should-retry', 'false'])
 }
 
 function refuseVisit({ log }: PlaneParts, visit: Visit, error: unknown, family: Family): void {

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { IdSource } from '../../base/ids.ts'
 import type { RequestLine } from '../../base/log.ts'
 import type { ModelTable } from '../cost/model-table.ts'
-import type { GatewayErrorCode } from '../errors.ts'
+import type { GatewayError, GatewayErrorCode } from '../errors.ts'
 import type { AnswerFacts, InferenceRequest, MakeExchange } from '../exchange/exchange.ts'
 import type { Budgets, Metering } from '../metering/metering.ts'
 import type { FailureClass, Surface, UsageRecord } from '../model.ts'
@@ -71,6 +71,8 @@ export interface States {
 }
 
 export interface SessionFinder {
+  /** Another number whenever sessions have ended in this process. */
+  readonly ended: number
   find(token: string): Promise<{ readonly user: { readonly id: number; readonly organization_id: number } } | undefined>
 }
 
@@ -167,6 +169,8 @@ export interface CacheCall {
   /** Values of the client's headers that may go to the provider, in their order. */
   readonly forwarded: readonly string[]
   readonly wish: CacheWish
+  /** Milliseconds from now that it may wait for the call of another. */
+  readonly leftMs: number
   /** The client. */
   readonly sink: AnswerSink
   /**
@@ -181,6 +185,8 @@ export interface RunResult {
   /** A complete 200 answer went into the sink. */
   readonly ok: boolean
   readonly facts: AnswerFacts | undefined
+  /** Why there is none, where that is not this caller's own doing: what equal calls would be told too. */
+  readonly shared?: GatewayError
 }
 
 /** `hit`: answered without a call of its own, from what is kept or with the call of another; the rest ran. */
@@ -189,9 +195,10 @@ export type CacheResult = 'hit' | 'stored' | 'miss'
 /** Answers kept in memory. */
 export interface AnswerCache {
   /**
-   * Answers a call into its sink, by what is kept, by an equal call that is under way, or by `run`. Headers of the cache
+   * Answers a call into its sink, by what is kept, by an equal call that is under way, or by `run`. What it gives instead of
+   * a result is why that call under way has no answer: the client is still to be told. Headers of the cache
    * (`x-mem-cache`, `age`) are its own to add; those of a hit are all its own, but for the ids of the request
    * (`x-request-id`, `request-id`, `x-ratelimit-*`), which the sink adds to every head.
    */
-  serve(call: CacheCall): Promise<CacheResult>
+  serve(call: CacheCall): Promise<CacheResult | GatewayError>
 }

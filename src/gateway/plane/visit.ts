@@ -7,9 +7,10 @@ import type { AnswerFacts, UpstreamFault } from '../exchange/exchange.ts'
 import type { AttemptRecord, Outcome, Surface, UsageRecord } from '../model.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
+import type { Backlog } from './backlog.ts'
 import type { Client } from './client.ts'
 import type { Inference } from './judge.ts'
-import type { CacheResult, FinishedAttempt, FinishedCall, LimitHold, PlaneParts } from './parts.ts'
+import type { CacheResult, FinishedAttempt, LimitHold, PlaneParts } from './parts.ts'
 import type { Place } from './paths.ts'
 import { Tally } from './tally.ts'
 
@@ -34,7 +35,10 @@ export interface VisitEnd {
 
 const NOTHING = new Tally()
 
-type VisitFacts = Pick<Visit, 'caller' | 'headers' | 'client' | 'startedAt'> & { readonly place: Place }
+type VisitFacts = Pick<Visit, 'caller' | 'headers' | 'client' | 'startedAt'> & {
+  readonly place: Place
+  readonly backlog: Backlog
+}
 
 /** An inference request of somebody known: what it takes and what its record tells. */
 export class Visit {
@@ -46,6 +50,7 @@ export class Visit {
   readonly startedAt: number
   readonly #beganAt: number
   readonly #parts: PlaneParts
+  readonly #backlog: Backlog
   /** As asked; empty until it is known. */
   model = ''
   stream = false
@@ -55,14 +60,18 @@ export class Visit {
   request: Inference | undefined
   aliasId: number | undefined
   hold: LimitHold | undefined
-  isOver = false
-  #finished: Omit<FinishedCall, 'cache'> | undefined
   place = -1
   /** What may be stopped, once it runs. */
   call: { stop(fault: UpstreamFault): void } | undefined
+  #end: VisitEnd | undefined
+  #endedAt = 0
+  #record: UsageRecord | undefined
+  #isAnswered = false
+  #cache: CacheResult | undefined
 
   constructor(parts: PlaneParts, facts: VisitFacts) {
     this.#parts = parts
+    this.#backlog = facts.backlog
     this.caller = facts.caller
     this.surface = facts.place.kind === 'inference' ? facts.place.surface : 'messages'
     this.headers = facts.headers
@@ -76,39 +85,53 @@ export class Visit {
     return Math.max(0, this.#parts.monotonic() - this.startedAt - this.bodyMs - upstreamMs)
   }
 
-  /** Leaves the record, before the last byte of the answer goes out. Once. */
+  /** Before the last byte of the answer goes out. Once. */
   end(end: VisitEnd): void {
-    if (this.isOver) return
-    this.isOver = true
-    const record = this.#record(end)
+    if (this.#end) return
+    this.#end = end
+    this.#endedAt = this.#parts.monotonic()
     this.hold?.end(end.tally?.tokens ?? 0)
-    this.#parts.metering.record(record, end.content)
-    const { traceparent } = this.headers
-    this.#finished = {
-      record,
-      caller: this.caller,
-      request: this.request,
-      attempts: end.attempts ?? [],
-      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
-    }
+    this.#backlog.add(this)
+  }
+
+  /** Leaves the record. */
+  settle(): void {
+    if (!this.#end) return
+    this.#record = this.#recordOf(this.#end)
+    this.#parts.metering.record(this.#record, this.#end.content)
+    this.#tell()
   }
 
   /**
-   * Tells the observer, once the answer has gone out: nobody is to wait for that.
+   * The answer has gone out. Once.
    * @param cache what the cache did, where it was asked
    */
-  tell(cache?: CacheResult): void {
-    const finished = this.#finished
-    this.#finished = undefined
-    if (finished) this.#parts.observer.finished({ ...finished, cache })
+  answered(cache?: CacheResult): void {
+    if (this.#isAnswered) return
+    this.#isAnswered = true
+    this.#cache = cache
+    this.#tell()
   }
 
-  #record(end: VisitEnd): UsageRecord {
+  #tell(): void {
+    if (!this.#isAnswered || !this.#record) return
+    const { traceparent } = this.headers
+    this.#parts.observer.finished({
+      record: this.#record,
+      caller: this.caller,
+      request: this.request,
+      attempts: this.#end?.attempts ?? [],
+      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+      cache: this.#cache,
+    })
+  }
+
+  #recordOf(end: VisitEnd): UsageRecord {
     const { caller, headers } = this
     const { attempts = [], tally = NOTHING, upstreamMs = 0, facts } = end
     const { settings } = caller.state
     const { usage } = tally
-    const durationMs = this.#parts.monotonic() - this.startedAt
+    const durationMs = this.#endedAt - this.startedAt
     const cost =
       end.outcome === 'cached' && settings.cost_tracking
         ? { usd: '0', state: 'exact' as const }

@@ -78,12 +78,12 @@ export class Wire implements Dispatcher.DispatchHandler {
   }
 
   get body(): Buffer {
-    const [first = EMPTY, ...others] = this.chunks
-    return others.length === 0 ? first : Buffer.concat(this.chunks)
+    const [first = EMPTY] = this.chunks
+    return this.chunks.length > 1 ? Buffer.concat(this.chunks) : first
   }
 
   /** The first of these headers that the answer has; names in small letters. */
-  header(...names: readonly string[]): string | undefined {
+  header(names: readonly string[]): string | undefined {
     for (let i = 0; i + 1 < this.#head.length; i += 2) {
       if (isNamed(this.#head[i], names)) return this.#head[i + 1]?.toString('latin1')
     }

@@ -164,10 +164,17 @@ export function skipValue(body: Buffer, from: number, depth = 0): number {
     } else if (byte === CLOSE_MAP || byte === CLOSE_LIST) {
       if (open.pop() !== (byte === CLOSE_MAP)) throw broken(at)
       if (open.length === 0) return at + 1
-    }
+    } else if (byte === undefined || OUTSIDE[byte] !== 1) throw broken(at)
   }
   throw broken(body.length)
 }
+
+/**
+ * What may stand outside of strings and brackets, by its byte: in what some providers take for a comment, or quote by other
+ * marks, they would read other members than are read here.
+ */
+const OUTSIDE = new Uint8Array(256)
+for (const byte of Buffer.from(' \t\r\n:,+-.0123456789Etruefalsn')) OUTSIDE[byte] = 1
 
 const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 

@@ -56,6 +56,10 @@ export class CredentialCondition {
     this.rejectedUntil = this.#isBroken ? Infinity : (credential.rejectedUntil ?? 0)
   }
 
+  get version(): number {
+    return this.#version
+  }
+
   /** Takes over the record as it is now: a new version ends every rest. */
   update(credential: OpenCredential): void {
     const { version, isBroken, rejectedUntil } = credential
@@ -63,18 +67,13 @@ export class CredentialCondition {
     this.quota.limits = credential.limits
     this.#version = version
     this.#isBroken = isBroken
-    if (isOther) this.#endRests()
+    if (isOther) this.recover()
     if (rejectedUntil !== this.#told && !isBroken) this.rejectedUntil = rejectedUntil ?? 0
     this.#told = rejectedUntil
   }
 
-  /** A test went well: ends every rest. */
-  recover(now: number): void {
-    this.#endRests()
-    this.#checkedAt = now
-  }
-
-  #endRests(): void {
+  /** Somebody has mended it, or a test went well: ends every rest. */
+  recover(): void {
     this.rejectedUntil = this.#isBroken ? Infinity : 0
     this.#rejections = 0
     for (const [, model] of this.#models.entries()) {

@@ -104,9 +104,9 @@ export class Router {
     return this.#conditions.get(credentialId)?.healthAt(this.#parts.clock.now()) ?? NO_HEALTH
   }
 
-  /** A test of the credential went well: every rest of it ends here. */
+  /** Somebody has mended or tried the credential: every rest of it ends here. */
   recover(credentialId: number): void {
-    this.#conditions.get(credentialId)?.recover(this.#parts.clock.now())
+    this.#conditions.get(credentialId)?.recover()
   }
 
   #homeOf(state: OrganizationState): OrganizationRouting {

@@ -10,6 +10,9 @@ const UNKNOWN_WAIT_MS = 60_000
 
 const USUAL_FALLBACK: ReadonlySet<FailureClass> = new Set(['connect', 'transient', 'rate', 'auth', 'missing'])
 
+/** What may be over soon: who failed so may be tried again. */
+const MAY_PASS: ReadonlySet<AttemptOutcome['class']> = new Set(['connect', 'transient', 'rate'])
+
 /** What keeps a candidate from being called now. */
 export type Rest = 'rejected' | 'cooling' | 'open' | 'full' | 'out_of_quota'
 
@@ -189,16 +192,17 @@ export class RouteSelection implements Selection, Gate<Routed> {
     const { condition, modelCondition, upstream } = candidate
     const { breaker } = modelCondition
     const now = this.#home.parts.clock.now()
+    if (MAY_PASS.has(outcome.class)) this.#retryable.push(candidate)
+    // What comes of a call that began before the credential was changed says nothing of it as it is now.
+    if (upstream.credential.version !== condition.version) return
     switch (outcome.class) {
       case 'ok':
         condition.succeed(now)
         return breaker.succeed(this.#isProbe, now)
       case 'connect':
       case 'transient':
-        this.#retryable.push(candidate)
         return breaker.fail(this.#isProbe, now)
       case 'rate':
-        this.#retryable.push(candidate)
         modelCondition.cool(now, outcome.retryAfterMs)
         return breaker.forget(this.#isProbe)
       case 'auth': {

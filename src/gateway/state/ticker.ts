@@ -37,6 +37,16 @@ export class Ticker {
     await this.#running
   }
 
+  /** Ends with the work done once more: a process that goes must not stumble over a database that has gone before it. */
+  async finish(): Promise<void> {
+    await this.close()
+    try {
+      await this.#work()
+    } catch (error) {
+      this.#log.error({ reason: errorText(error) }, `${this.#name} failed at the end: what was not written is lost`)
+    }
+  }
+
   async #run(): Promise<void> {
     try {
       await this.#work()

@@ -8,17 +8,19 @@ export interface HealthFacts {
   checkedAt?: number
 }
 
-/** False when the credential is no longer there. */
+/** False when the credential is no longer there. @param version where what was found holds for that one alone */
 export async function saveHealth(
   tx: Queryable,
   organizationId: number,
   id: number,
   facts: HealthFacts,
+  version?: number,
 ): Promise<boolean> {
   const { rejectedUntil, lastError, checkedAt } = facts
   const changed = await tx.run(
     `INSERT INTO gateway_credential_health (credential_id, organization_id, rejected_until, last_error, checked_at)
-     SELECT id, organization_id, $3, $4, $5 FROM gateway_credentials WHERE organization_id = $1 AND id = $2
+     SELECT id, organization_id, $3, $4, $5 FROM gateway_credentials
+     WHERE organization_id = $1 AND id = $2 AND version = COALESCE($8, version)
      ON CONFLICT (credential_id) DO UPDATE SET
        rejected_until = CASE WHEN $6 = 1 THEN excluded.rejected_until ELSE gateway_credential_health.rejected_until END,
        last_error = CASE WHEN $7 = 1 THEN excluded.last_error ELSE gateway_credential_health.last_error END,
@@ -31,6 +33,7 @@ export async function saveHealth(
       checkedAt ?? null,
       Number(rejectedUntil !== undefined),
       Number(lastError !== undefined),
+      version ?? null,
     ],
   )
   return changed > 0

@@ -1,4 +1,4 @@
-import { toTimestamp } from '../../base/clock.ts'
+import { fromTimestamp, toTimestamp } from '../../base/clock.ts'
 import type { AttemptRecord, UsageRecord } from '../model.ts'
 import type { UsageRow } from './usage.ts'
 
@@ -99,7 +99,7 @@ const NULLABLE: ReadonlySet<string> = new Set([
 export const toUsageRow = (record: UsageRecord): UsageRow => ({
   id: record.id,
   organization_id: record.organization_id,
-  started_at: Date.parse(record.started_at),
+  started_at: fromTimestamp(record.started_at),
   request_id: storable(record.request_id),
   user_id: record.user_id ?? null,
   key_id: record.key_id ?? null,

@@ -70,13 +70,13 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   if (known.status >= 500 && known !== error) {
     request.log.error({ err: error, request_id: request.id }, 'a request failed')
   }
-  const { code, message, details } = known
-  reply
-    .code(known.status)
-    .headers(known.headers)
-    .type('application/json; charset=utf-8')
-    .send(JSON.stringify({ error: { code, message, details } }))
+  reply.code(known.status).headers(known.headers).type('application/json; charset=utf-8').send(textOf(known))
 }
+
+const textOf = ({ code, message, details }: RestError): string => JSON.stringify({ error: { code, message, details } })
+
+/** What is said of what never became a request. */
+export const unreadable = (message: string): string => textOf(invalidRequest(message))
 
 /** A refusal, one of the framework's (bad request line, bad length), or a fault whose text never leaves. */
 function toRestError(error: unknown): RestError {

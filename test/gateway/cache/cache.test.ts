@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createCache } from '../../../src/gateway/cache/cache.ts'
+import { GatewayError } from '../../../src/gateway/errors.ts'
 import type { AnswerFacts, InferenceRequest } from '../../../src/gateway/exchange/exchange.ts'
 import type { Surface } from '../../../src/gateway/model.ts'
 import type { AnswerCache, CacheResult, RunResult } from '../../../src/gateway/plane/parts.ts'
@@ -99,10 +100,11 @@ class Upstream {
     this.#end({ ok: true, facts })
   }
 
-  fail(): void {
+  /** @param shared whether it was the provider's doing */
+  fail(shared?: GatewayError): void {
     this.sink.head(502, ['content-type', 'application/json'])
     this.sink.end(Buffer.from('{"error":{}}'))
-    this.#end({ ok: false, facts: undefined })
+    this.#end({ ok: false, facts: undefined, ...(shared && { shared }) })
   }
 }
 
@@ -117,11 +119,12 @@ interface Asked {
   mode?: 'on' | 'refresh'
   ttlMs?: number
   cap?: number
+  leftMs?: number
 }
 
 interface Call {
   readonly client: Reader
-  readonly result: Promise<CacheResult>
+  readonly result: ReturnType<AnswerCache['serve']>
 }
 
 const clock = adjustableClock()
@@ -155,6 +158,7 @@ function ask({ body = {}, surface = 'chat', user = 1, organization = 1, scope = 
     pin: more.pin,
     forwarded: [more.beta ?? ''],
     wish: { mode: more.mode ?? 'on', ttlMs: more.ttlMs ?? 300_000 },
+    leftMs: more.leftMs ?? 60_000,
     sink: client,
     run: (sink) => {
       const upstream = new Upstream(sink, request)
@@ -170,7 +174,7 @@ async function answered(
   asked: Asked = {},
   text = 'hello',
   options: { finishReason?: string } = {},
-): Promise<[CacheResult, Reader]> {
+): Promise<[CacheResult | GatewayError, Reader]> {
   const before = upstreams.length
   const { client, result } = ask(asked)
   if (upstreams.length > before) upstreams.at(-1)?.answer(text, options)
@@ -330,24 +334,45 @@ describe('calls under way', () => {
     expect((await answered())[0]).toBe('stored')
   })
 
-  test('when the shared call fails, each makes its own; what cannot be kept is shared all the same', async () => {
-    const [one, two] = [ask(), ask()]
+  test('gateway#98 when the provider fails the shared call, it has failed for all who wait; nobody calls again', async () => {
+    const calls = [ask(), ask(), ask({ body: { stream: true } })]
+    await settled()
+    const error = new GatewayError('upstream_error', 'no')
+    upstreams[0]?.fail(error)
+    expect(await Promise.all(calls.map(({ result }) => result))).toEqual(['miss', error, error])
+    expect([upstreams.length, calls[1]?.client.status]).toEqual([1, 0])
+    expect((await answered())[0]).toBe('stored')
+  })
+
+  test('gateway#98 when the shared call ends for reasons of its owner, one of the others makes the next for all', async () => {
+    const calls = Array.from({ length: 4 }, () => ask())
     await settled()
     upstreams[0]?.fail()
-    await one.result
+    await calls[0]?.result
     await settled()
     expect(upstreams).toHaveLength(2)
     upstreams[1]?.answer('again')
-    expect([await one.result, await two.result, one.client.status, two.client.status]).toEqual([
-      'miss',
-      'stored',
-      502,
-      200,
-    ])
-    const cut = [ask({ body: { seed: 9 } }), ask({ body: { seed: 9 } })]
-    await settled()
-    upstreams[2]?.answer('cut', { finishReason: 'length' })
-    expect(await Promise.all(cut.map(({ result }) => result))).toEqual(['miss', 'hit'])
+    expect(await Promise.all(calls.map(({ result }) => result))).toEqual(['miss', 'stored', 'hit', 'hit'])
+  })
+
+  test('gateway#44 gateway#98 who waits for the call of another waits no longer than it may', async () => {
+    const [one, two] = [ask(), ask({ leftMs: 1 })]
+    expect(await two.result).toMatchObject({ code: 'upstream_timeout', status: 504 })
+    upstreams[0]?.answer('late')
+    expect(await one.result).toBe('stored')
+  })
+
+  test('gateway#98 what cannot be kept is shared all the same', async () => {
+    for (const [text, finishReason] of [
+      ['cut', 'length'],
+      ['x'.repeat(1024 * 1024), 'stop'],
+    ] as const) {
+      const calls = [ask(), ask()]
+      await settled()
+      upstreams.at(-1)?.answer(text, { finishReason })
+      expect(await Promise.all(calls.map(({ result }) => result))).toEqual(['miss', 'hit'])
+    }
+    expect(upstreams).toHaveLength(2)
   })
 
   test('refresh does not wait for a call under way', async () => {

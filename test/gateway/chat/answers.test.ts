@@ -10,6 +10,7 @@ import { OpenAiStreamWriter, writeOpenAiAnswer } from '../../../src/gateway/chat
 import { EventReader } from '../../../src/gateway/relay/sse.ts'
 
 const HEAD = { id: 'a1', created: 1_700_000_000, model: 'm' }
+const callId = (index: number): string => `call_${index}`
 
 /** Text, a thought, two calls, as every dialect but Gemini's can say them. */
 const EVENTS: Said[] = [
@@ -33,7 +34,7 @@ const saidOf = (events: readonly ChatEvent[]): Said[] =>
   events.flatMap((event) => (event.kind === 'error' ? [] : event))
 
 function readOpenAi(bytes: Buffer, cut: number): Said[] {
-  const [events, reader] = [new EventReader(), new OpenAiReader()]
+  const [events, reader] = [new EventReader(), new OpenAiReader(callId)]
   return [bytes.subarray(0, cut), bytes.subarray(cut)]
     .flatMap((piece) => events.read(piece))
     .flatMap(({ data }) => saidOf(reader.read(data)))
@@ -122,14 +123,14 @@ test('openai to the inner form and back keeps text, calls and usage, whole and i
       const writer = new OpenAiStreamWriter(HEAD, true)
       const stream = Buffer.from(events.map((event) => writer.write(event)).join('') + writer.end(NO_USAGE))
       expect(writeOpenAiAnswer(HEAD, readOpenAi(stream, 0))).toEqual(expected)
-      expect(writeOpenAiAnswer(HEAD, saidOf(new OpenAiReader().read(JSON.stringify(expected))))).toEqual(expected)
+      expect(writeOpenAiAnswer(HEAD, saidOf(new OpenAiReader(callId).read(JSON.stringify(expected))))).toEqual(expected)
     }),
   )
 })
 
 describe('gateway#67 stop reasons', () => {
   const openAi = (reason: string) =>
-    new OpenAiReader().read(JSON.stringify({ choices: [{ delta: {}, finish_reason: reason }] })).at(-1)
+    new OpenAiReader(callId).read(JSON.stringify({ choices: [{ delta: {}, finish_reason: reason }] })).at(-1)
   const anthropic = (reason: string) =>
     new AnthropicReader().read(JSON.stringify({ type: 'message_delta', delta: { stop_reason: reason } })).at(-1)
   const gemini = (reason: string) =>
@@ -190,8 +191,8 @@ describe('gateway#68 usage', () => {
       completion_tokens_details: { reasoning_tokens: 20 },
     }
     const expected = { ...NO_USAGE, input: 100, cacheRead: 60, output: 30, reasoning: 20 }
-    expect(usageOf(new OpenAiReader().read(JSON.stringify({ choices: [], usage })))).toEqual(expected)
-    expect(usageOf(new OpenAiReader().read(JSON.stringify({ choices: [], x_groq: { usage } })))).toEqual(expected)
+    expect(usageOf(new OpenAiReader(callId).read(JSON.stringify({ choices: [], usage })))).toEqual(expected)
+    expect(usageOf(new OpenAiReader(callId).read(JSON.stringify({ choices: [], x_groq: { usage } })))).toEqual(expected)
   })
 
   test('anthropic tells cached parts apart, the prompt first and the output last', () => {
@@ -237,4 +238,15 @@ describe('gateway#68 usage', () => {
       reasoning: 0,
     })
   })
+})
+
+test('gateway#64 a signature of Gemini stands with no thought that a client would send back to Claude', () => {
+  const parts = [{ text: 'hm', thought: true, thoughtSignature: 'g' }, { text: 'wet' }]
+  const said = saidOf(new GeminiReader(callId).read(JSON.stringify({ candidates: [{ content: { parts } }] })))
+  const openAi = new OpenAiStreamWriter(HEAD, false)
+  expect(said.map((event) => openAi.write(event)).join('')).not.toContain('thinking_blocks')
+  const anthropic = new AnthropicStreamWriter(HEAD, NO_USAGE)
+  const written = said.map((event) => anthropic.write(event)).join('')
+  expect(written).toContain('"signature":"unsigned:gemini"')
+  expect(written).not.toContain('"g"')
 })

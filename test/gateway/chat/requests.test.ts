@@ -166,6 +166,44 @@ describe('gateway#54 gateway#55 gateway#57 a conversation with calls, results an
   })
 })
 
+test('gateway#55 a result answers the last call of its id, where ids come again in each turn', () => {
+  const turn = (result: string): object[] => [
+    { role: 'assistant', content: null, tool_calls: [call('call_0')] },
+    { role: 'tool', tool_call_id: 'call_0', content: result },
+  ]
+  const messages = [{ role: 'user', content: 'hi' }, ...turn('first'), ...turn('second')]
+  const told = JSON.stringify(openAi('anthropic', { messages }).body['messages'])
+  expect([...told.matchAll(/first|second/g)].map(String)).toEqual(['first', 'second'])
+})
+
+test('gateway#55 a result that says nothing has no text that providers would refuse', () => {
+  const messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: null, tool_calls: [call('a')] },
+    { role: 'tool', tool_call_id: 'a', content: '' },
+  ]
+  expect(openAi('anthropic', { messages }).body['messages']).toMatchObject([
+    {},
+    {},
+    { content: [{ type: 'tool_result', tool_use_id: 'a', content: [] }] },
+  ])
+  expect(openAi('converse', { messages }).body['messages']).toMatchObject([
+    {},
+    {},
+    { content: [{ toolResult: { toolUseId: 'a', content: [] } }] },
+  ])
+  expect(JSON.stringify(openAi('gemini', { messages }).body)).toContain('"response":{"result":""}')
+})
+
+test('gateway#57 an image is told by the type that every provider knows', () => {
+  const content = [{ type: 'image_url', image_url: { url: 'data:image/JPG;base64,aGk=' } }]
+  const sent = (to: 'anthropic' | 'gemini' | 'converse'): string =>
+    JSON.stringify(openAi(to, { messages: [{ role: 'user', content }] }).body)
+  expect(sent('anthropic')).toContain('"media_type":"image/jpeg"')
+  expect(sent('gemini')).toContain('"mimeType":"image/jpeg"')
+  expect(sent('converse')).toContain('"format":"jpeg"')
+})
+
 test.each([
   ['auto', { type: 'auto' }, { mode: 'AUTO' }, { auto: {} }],
   ['required', { type: 'any' }, { mode: 'ANY' }, { any: {} }],

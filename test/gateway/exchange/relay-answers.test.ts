@@ -47,6 +47,12 @@ test('gateway#49 whole answers are the same bytes, and tell what they cost', () 
   expect(responded.facts).toMatchObject({ usage: { input: 9, output: 4 }, finishReason: 'length', textBytes: 2 })
 })
 
+test('gateway#31 an answer without a message is none: another candidate may have one', () => {
+  for (const choices of [[], [{}], [{ message: null, finish_reason: 'stop' }]]) {
+    expect(faultOf(() => chat(openai).answer(spaced({ choices })))).toMatchObject({ class: 'transient' })
+  }
+})
+
 test('usage that is absent or null is none', () => {
   const answered = (fields: object) =>
     chat(openai).answer(spaced({ choices: [{ message: { content: 'x' } }], ...fields })).facts.usage

@@ -379,6 +379,17 @@ describe('gateway#78 a stream without its stop event is truncated, what it said 
   })
 })
 
+test('gateway#36 a stream that ends before it said anything is an empty answer: another candidate may have one', () => {
+  const usage = 'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":0}}\n\n'
+  const candidate = candidateOf('openai')
+  for (const exchange of [chat(candidate, stream), messages(candidate, stream)]) {
+    for (const text of ['', usage]) {
+      const fault = faultOf(() => exchange.stream().read(Buffer.from(`${text}data: [DONE]\n\n`)))
+      expect(fault).toMatchObject({ class: 'transient', error: { code: 'upstream_invalid_response' } })
+    }
+  }
+})
+
 test('gateway#36 states: waiting through pings, started, content from the first thing said', () => {
   const states = (candidate: Candidate, pieces: readonly (string | Buffer)[]) =>
     streamOf(chat(candidate, stream), pieces).steps.map(({ state }) => state)

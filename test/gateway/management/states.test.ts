@@ -83,7 +83,7 @@ describeInPlaces('two processes', (place) => {
     const changes = Array.from({ length: 40 }, async (_, i) => {
       const api = i % 2 === 0 ? one : two
       api.management.audit.system(1, 'provider.error', { type: 'credential', id })
-      api.management.health.rejected(1, id, 1, { code: 'transient', message: 'no' })
+      api.management.health.rejected({ organizationId: 1, id, version: 1 }, 1, { code: 'transient', message: 'no' })
       const name = `at once ${i}`
       const made = expectOk(await api.call('POST', '/keys', { name }, { token: one.admin }), 201)
       expect(api.management.states.findKey(sha256(made.token))?.key.name).toBe(name)
@@ -106,7 +106,10 @@ describeInPlaces('two processes', (place) => {
     const shared = nextState(two.management.states, ({ credentials }) =>
       credentials.some((each) => each.id === id && each.rejectedUntil === until),
     )
-    one.management.health.rejected(1, id, until, { code: 'upstream_credentials_rejected', message: 'no' })
+    one.management.health.rejected({ organizationId: 1, id, version: 1 }, until, {
+      code: 'upstream_credentials_rejected',
+      message: 'no',
+    })
     expect(await shared).toBeLessThan(3000)
     expect(expectOk(await two.call('GET', `/credentials/${id}`)).last_error).toMatchObject({ message: 'no' })
   })

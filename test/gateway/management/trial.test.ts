@@ -50,7 +50,10 @@ describeGateway(
         },
       })
       const { health, states } = api().management
-      health.rejected(1, id, Date.now() + 600_000, { code: 'upstream_credentials_rejected', message: 'no' })
+      health.rejected({ organizationId: 1, id, version: 1 }, Date.now() + 600_000, {
+        code: 'upstream_credentials_rejected',
+        message: 'no',
+      })
       await health.flush()
       const rests = () => states.get(1)?.credentials.find((each) => each.id === id)?.rejectedUntil
       expect(rests()).toBeGreaterThan(Date.now())
@@ -63,20 +66,49 @@ describeGateway(
       expect(recovered.at(-1)).toBe(id)
       const { last_error, health: after } = expectOk(await call('GET', path))
       expect([last_error, after.state]).toEqual([undefined, 'healthy'])
-      health.failed(1, id, { code: 'upstream_error', status: 500, message: 'x'.repeat(600) })
+      health.failed(
+        { organizationId: 1, id, version: 1 },
+        { code: 'upstream_error', status: 500, message: 'x'.repeat(600) },
+      )
       await health.flush()
       expect(expectOk(await call('GET', path)).last_error).toMatchObject({ status: 500, message: 'x'.repeat(500) })
-      health.recovered(1, 999)
+      health.failed({ organizationId: 1, id: 999, version: 1 }, { code: 'upstream_error', message: 'x' })
       await health.flush()
     })
 
     test('an update ends a rest that processes share', async () => {
       const { id } = expectOk(await call('POST', '/credentials', body('mended')), 201)
       const { health } = api().management
-      health.rejected(1, id, Date.now() + 600_000, { code: 'upstream_credentials_rejected', message: 'no' })
+      health.rejected({ organizationId: 1, id, version: 1 }, Date.now() + 600_000, {
+        code: 'upstream_credentials_rejected',
+        message: 'no',
+      })
       await health.flush()
       const changed = expectOk(await call('PUT', `/credentials/${id}`, body('mended')))
       expect([changed.health.state, changed.last_error, changed.version]).toEqual(['unknown', undefined, 1])
+    })
+
+    test('gateway#33 what was found before an update or a good test, and is not written yet, is forgotten', async () => {
+      const { id } = expectOk(await call('POST', '/credentials', body('in time')), 201)
+      const { health, states } = api().management
+      const rests = () => states.get(1)?.credentials.find((each) => each.id === id)?.rejectedUntil
+      const reject = (version: number): void =>
+        health.rejected({ organizationId: 1, id, version }, Date.now() + 600_000, { code: 'rejected', message: 'no' })
+      reject(1)
+      expectOk(await call('PUT', `/credentials/${id}`, body('in time')))
+      await health.flush()
+      expect([rests(), recovered.at(-1)]).toEqual([undefined, id])
+      reject(1)
+      expectOk(await call('POST', `/credentials/${id}/test`, {}))
+      await health.flush()
+      expect(rests()).toBeUndefined()
+      expectOk(await call('PUT', `/credentials/${id}`, body('in time', { weight: 2 })))
+      reject(1) // by another process, which has not seen the update yet
+      await health.flush()
+      expect(rests()).toBeUndefined()
+      reject(2)
+      await health.flush()
+      expect(rests()).toBeGreaterThan(Date.now())
     })
 
     test('gateway#16 what is not saved is tried, and nothing is stored', async () => {

@@ -169,7 +169,7 @@ describeMetering('usage records', (place) => {
     expect(metering.meter.figures()).toMatchObject({ queue: 0, dropped: 0, spillBytes: statSync(spill).size })
     expect(statSync(spill).mode & 0o777).toBe(0o600)
     const lines = readFileSync(spill, 'utf8').trim().split('\n')
-    expect(lines.map((line) => JSON.parse(line).record)).toEqual(records)
+    expect(lines.map((line) => toUsageRecord(JSON.parse(line).row))).toEqual(records)
 
     // The answer of a commit may be lost, too: what is there counts no more.
     database.isAway = false
@@ -195,7 +195,7 @@ describeMetering('usage records', (place) => {
     await database.close()
   })
 
-  test('gateway#92 another process replays what one left, half a line left out; refused records do not stop it', async () => {
+  test('gateway#92 another process replays what one left, lines of an earlier version too, half a line left out; refused records do not stop it', async () => {
     const clock = stillClock()
     const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
     const away = fragile(place().open())
@@ -205,7 +205,9 @@ describeMetering('usage records', (place) => {
     if (!good || !bad || !last) throw new Error('three were made')
     for (const record of [good, { ...bad, started_at: 'never' }]) first.meter.record(record)
     await first.meter.close()
-    appendFileSync(join(dataDir, 'gateway-spill.jsonl'), '{"process":"x","rec')
+    const older = usageRecord(T0, { request_id: 'left-before' })
+    const lines = [JSON.stringify({ process: 'x', record: older }), '{"process":"x","rec']
+    appendFileSync(join(dataDir, 'gateway-spill.jsonl'), lines.join('\n'))
     first.meter.record(last)
     await first.meter.close()
     await away.close()
@@ -213,7 +215,7 @@ describeMetering('usage records', (place) => {
     const second = processOver(place(), { clock, dataDir })
     await second.meter.start()
     await second.meter.flush()
-    for (const { id } of [good, last]) expect(await findUsage(second.database, 1, id)).toBeDefined()
+    for (const { id } of [good, older, last]) expect(await findUsage(second.database, 1, id)).toBeDefined()
     expect(second.meter.figures()).toEqual({ queue: 0, dropped: 1, spillBytes: 0 })
     await second.meter.close()
     await second.database.close()

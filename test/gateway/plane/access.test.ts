@@ -131,16 +131,23 @@ test('after a hundred bad tokens an address waits; a key that is known still wor
   expect((await bad()).status).toBe(401)
 })
 
-test('a session that has ended is known for a second at most', async () => {
+test('gateway#1 a session that another process ended is known for a second at most, one that ended here no more', async () => {
   let isGood = true
   let asked = 0
   const find = async () => (asked++, isGood ? { user: { id: 7, organization_id: 1 } } : undefined)
-  const { call, advance } = await rig({ parts: { sessions: { find } } })
+  const sessions = { ended: 0, find }
+  const { call, advance } = await rig({ parts: { sessions } })
   const status = async () => (await call('models', undefined, { token: SESSION })).status
   expect([await status(), await status(), asked]).toEqual([200, 200, 1])
   isGood = false
   advance(1000)
   expect([await status(), asked]).toEqual([401, 2])
+  isGood = true
+  expect(await status()).toBe(200)
+  isGood = false
+  expect(await status()).toBe(200)
+  sessions.ended++
+  expect(await status()).toBe(401)
 })
 
 test('models in both shapes', async () => {

@@ -275,6 +275,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
       get: (id) => (id === state.id ? state : undefined),
     },
     sessions: {
+      ended: 0,
       find: async (token) => (token === SESSION ? { user: { id: USER, organization_id: state.id } } : undefined),
     },
     requireInitialized: async () => undefined,

@@ -60,6 +60,17 @@ test('gateway#39 what failed more than 30 s ago does not count, nor does what wa
   expect(breaker.restsUntil(now)).toBe(0)
 })
 
+test('gateway#33 a call that began before the credential was mended does not reject it again', () => {
+  const { select, router, rejected, update } = routing({ credentials: two })
+  const running = select('gpt-4o')
+  const called = next(running)
+  expect(idOf(called)).toBe(1)
+  update({ credentials: [credential(1, { version: 2 }), credential(2, { priority: 1 })] })
+  if (called) running.settle(called, { class: 'auth' }, 0)
+  expect([rejected, router.healthOf(1).state]).toEqual([[], 'unknown'])
+  expect(call(select('gpt-4o'))).toBe(1)
+})
+
 test('gateway#39 an open model of a credential is skipped, its others are not; a lone probe closes it', () => {
   const { select, clock, router } = routing({ credentials: two }, { retryBudget: 1 })
   for (let i = 0; i < 5; i++) expect(call(select('gpt-4o'), lost)).toBe(1)

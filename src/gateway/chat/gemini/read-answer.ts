@@ -114,10 +114,8 @@ export class GeminiReader {
         { kind: 'arguments', index, text: JSON.stringify(call.args ?? {}) },
       ]
     }
-    const said: ChatEvent[] = []
-    if (text && thought) said.push({ kind: 'reasoning', family: 'gemini', text })
-    else if (text) said.push({ kind: 'text', text })
-    return signature !== undefined && thought ? [...said, { kind: 'signature', signature }] : said
+    if (!text) return []
+    return [thought ? { kind: 'reasoning', family: 'gemini', text } : { kind: 'text', text }]
   }
 
   #stop(reason: string): StopReason {

@@ -95,6 +95,12 @@ export class OpenAiReader {
   #calls = -1
   /** Calls by the index that the provider gives them. */
   readonly #indexes = new Map<number, number>()
+  readonly #callId: (index: number) => string
+
+  /** @param callId makes the ids that a provider leaves out, others in each turn of a conversation */
+  constructor(callId: (index: number) => string) {
+    this.#callId = callId
+  }
 
   /** @param data of an event, or a body. @throws AnswerError */
   read(data: string): ChatEvent[] {
@@ -134,7 +140,7 @@ export class OpenAiReader {
     if (at === undefined) {
       at = ++this.#calls
       this.#indexes.set(key, at)
-      events.push({ kind: 'call', index: at, id: id ?? `call_${at}`, name: called?.name ?? '' })
+      events.push({ kind: 'call', index: at, id: id ?? this.#callId(at), name: called?.name ?? '' })
     }
     if (called?.arguments) events.push({ kind: 'arguments', index: at, text: called.arguments })
     return events
