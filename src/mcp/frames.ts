@@ -40,16 +40,20 @@ export class RpcError extends Error {
   }
 }
 
-/** What goes back for one message. */
+/** What goes back for one message: its frame as JSON. */
 export interface Response {
-  frame: object
+  frame: string
   status: number
 }
 
-export const resultOf = (id: Id, result: object): Response => ({ frame: { jsonrpc: '2.0', id, result }, status: 200 })
+/** @param result as JSON */
+export const resultOf = (id: Id, result: string): Response => ({
+  frame: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`,
+  status: 200,
+})
 
 export const errorOf = (id: Id | null, { code, message, data, status }: RpcError): Response => ({
-  frame: { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } },
+  frame: JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }),
   status,
 })
 
@@ -70,7 +74,7 @@ export function readFrame(bytes: Uint8Array): unknown {
   try {
     refuseBad(value, false)
   } catch (error) {
-    throw error instanceof BodyError ? badFrame('the frame is nested too deep') : error
+    throw error instanceof BodyError ? badFrame(error.message) : error
   }
   if (Array.isArray(value) && value.length === 0) throw badFrame('the array of messages is empty')
   return value

@@ -2,6 +2,7 @@ import websocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { logAccess, TOO_LARGE } from '../http/listener.ts'
 import { get, post, type Route } from '../http/routes.ts'
+import { webSocketUpgrades } from '../http/upgrades.ts'
 import { invalidInput, MemoryError, notFound } from '../memory/errors.ts'
 import { readClaim } from '../memory/routes/pipeline.ts'
 import { Calls } from './calls.ts'
@@ -26,7 +27,7 @@ import {
   UNNAMED_REVISION,
   unsupported,
 } from './revisions.ts'
-import { newSessionId, readSessionId } from './session-id.ts'
+import { SessionIds } from './session-id.ts'
 import { Session, type Peer, type SessionParts } from './session.ts'
 
 export interface McpHttpSettings {
@@ -36,19 +37,34 @@ export interface McpHttpSettings {
 }
 
 const PATH = '/mcp'
+const KEY = /^[\w+/]{22}==$/
 /** Larger messages than a frame may be are refused one by one; only beyond this is the connection given up. */
 const MESSAGE_MAX_BYTES = 4 * FRAME_MAX_BYTES
 
 /** The tool server over streamable HTTP, without streams. Contract: memory.md 3.7, 12.1. */
 export function mcpRoutes(parts: SessionParts, settings: McpHttpSettings): Route[] {
-  const running = new Map<string, AbortController>()
-  return [get(PATH, refuseGet), post(PATH, (request, reply) => servePost(parts, settings, running, request, reply))]
+  const sessions = { ids: new SessionIds(parts.apiKey), running: new Map<string, AbortController>() }
+  return [get(PATH, refuseGet), post(PATH, (request, reply) => servePost(parts, settings, sessions, request, reply))]
+}
+
+/** Of all clients over HTTP. */
+interface Sessions {
+  ids: SessionIds
+  running: Map<string, AbortController>
 }
 
 /** Mounts the tool server over WebSocket. */
 export function mountMcpSocket(app: FastifyInstance, parts: SessionParts, settings: McpHttpSettings): void {
+  const life: Life = { calls: new Set(), isEnding: false }
   // UTF-8 is checked where frames are read: there a bad one ends nothing.
-  app.register(websocket, { options: { maxPayload: MESSAGE_MAX_BYTES, skipUTF8Validation: true } })
+  app.register(websocket, {
+    preClose: async () => {
+      life.isEnding = true
+      await Promise.all(life.calls)
+      for (const socket of app.websocketServer.clients) socket.close(GOING_AWAY)
+    },
+    options: { server: webSocketUpgrades(app.server), maxPayload: MESSAGE_MAX_BYTES, skipUTF8Validation: true },
+  })
   // A refused upgrade is no upgrade, but its socket has left the listener, which would wait for it at the end.
   app.addHook('onResponse', async (request) => {
     if (request.headers.upgrade !== undefined) request.raw.socket.destroySoon()
@@ -59,11 +75,13 @@ export function mountMcpSocket(app: FastifyInstance, parts: SessionParts, settin
       url: PATH,
       handler: refuseGet,
       preHandler: async (request) => {
-        if (request.ws) peerOf(parts, request, settings)
+        if (!request.ws) return
+        refuseBadHandshake(request)
+        peerOf(parts, request, settings)
       },
       wsHandler: (socket, request) => {
         logAccess(request, 101)
-        serveSocket(socket, new Session(parts, peerOf(parts, request, settings)))
+        serveSocket(socket, new Session(parts, peerOf(parts, request, settings)), life)
       },
     })
   })
@@ -93,16 +111,39 @@ function refuseGet(request: FastifyRequest, reply: FastifyReply): never {
   throw invalidInput('this path is for WebSocket upgrades and for POST')
 }
 
+/** What cannot become a WebSocket: the library would hang up on it without an envelope. */
+function refuseBadHandshake(request: FastifyRequest): void {
+  const isWhole =
+    header(request, 'sec-websocket-version') === '13' && KEY.test(header(request, 'sec-websocket-key') ?? '')
+  if (!isWhole) throw invalidInput('a WebSocket needs Sec-WebSocket-Version 13 and a Sec-WebSocket-Key of 16 bytes')
+}
+
 type Socket = Parameters<NonNullable<Parameters<FastifyInstance['route']>[0]['wsHandler']>>[0]
 
-function serveSocket(socket: Socket, session: Session): void {
+/** Of all WebSockets: what has begun when the server ends is answered first, as any request. */
+interface Life {
+  calls: Set<Promise<void>>
+  isEnding: boolean
+}
+
+const GOING_AWAY = 1001
+
+function serveSocket(socket: Socket, session: Session, life: Life): void {
   const send = (frame: string): void => {
     if (socket.readyState === socket.OPEN) socket.send(frame)
   }
+  const answer = async (bytes: Uint8Array): Promise<void> => {
+    const frame = await session.receive(bytes)
+    if (frame !== undefined) send(frame)
+  }
   socket.on('message', (data, isBinary) => {
     const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [Buffer.from(data)])
-    if (isBinary) send(JSON.stringify(errorOf(null, badFrame('a frame must be a text message')).frame))
-    else void session.receive(bytes).then((frame) => frame !== undefined && send(frame))
+    if (isBinary) send(errorOf(null, badFrame('a frame must be a text message')).frame)
+    else if (!life.isEnding) {
+      const call = answer(bytes)
+      life.calls.add(call)
+      void call.finally(() => life.calls.delete(call))
+    }
   })
 }
 
@@ -110,7 +151,7 @@ function serveSocket(socket: Socket, session: Session): void {
 async function servePost(
   parts: SessionParts,
   settings: McpHttpSettings,
-  running: Map<string, AbortController>,
+  sessions: Sessions,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -118,26 +159,22 @@ async function servePost(
   const revision = findHandshake(header(request, 'mcp-protocol-version') ?? UNNAMED_REVISION)
   const session = new Session(parts, {
     ...peer,
-    ...readSession(parts, running, request),
+    ...readSession(parts, sessions, request),
     ...(revision && { revision }),
     requestId: request.id,
     gone: goneSignal(reply),
   })
   const answer = await answerPost(session, request)
-  if (session.isBegun) reply.header('Mcp-Session-Id', newSessionId(session.pinned))
+  if (session.isBegun) reply.header('Mcp-Session-Id', sessions.ids.create(session.pinned))
   if (!answer) await reply.code(202).send()
-  else await reply.code(answer.status).type('application/json; charset=utf-8').send(JSON.stringify(answer.frame))
+  else await reply.code(answer.status).type('application/json; charset=utf-8').send(answer.frame)
 }
 
 /** @throws not_found 404, at which clients begin a new session; agent_verification_failed 401. */
-function readSession(
-  { tools }: SessionParts,
-  running: Map<string, AbortController>,
-  request: FastifyRequest,
-): Partial<Peer> {
+function readSession({ tools }: SessionParts, { ids, running }: Sessions, request: FastifyRequest): Partial<Peer> {
   const id = header(request, 'mcp-session-id')
   if (id === undefined) return {}
-  const session = readSessionId(id)
+  const session = ids.read(id)
   if (!session) throw notFound('session', id)
   const { pinned } = session
   if (pinned) tools.verify(pinned)

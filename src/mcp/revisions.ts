@@ -73,10 +73,8 @@ const incomplete = (field: string): RpcError =>
 /** How long a client may keep what is the same for everybody until the server is replaced. */
 const CACHE = { ttlMs: 300_000, cacheScope: 'public' }
 
-/** A result as a stateless request gets it. */
-export const statelessResult = (method: string, result: object): object => ({
-  resultType: 'complete',
-  ...result,
-  ...(method !== 'tools/call' && CACHE),
-  _meta: { [`${META}serverInfo`]: serverInfo },
-})
+/** A result, which is JSON and not empty, as a stateless request gets it. */
+export function statelessResult(method: string, result: string): string {
+  const rest = { ...(method !== 'tools/call' && CACHE), _meta: { [`${META}serverInfo`]: serverInfo } }
+  return `{"resultType":"complete",${result.slice(1, -1)},${JSON.stringify(rest).slice(1)}`
+}

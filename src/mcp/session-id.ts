@@ -1,30 +1,53 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import * as z from 'zod'
-import type { Claim } from '../memory/identity.ts'
-import { writer } from '../memory/tools/tool.ts'
+import { secretEquals } from '../base/hash.ts'
+import { shownProofHash, type Claim } from '../memory/identity.ts'
+import { agentIdSchema } from '../memory/requests.ts'
+
+const contents = z.strictObject({
+  nonce: z.uuid(),
+  agentId: agentIdSchema.optional(),
+  provider: z.string().optional(),
+  proofHash: z.string().optional(),
+  seal: z.string().optional(),
+})
+type Contents = z.infer<typeof contents>
 
 /**
  * Sessions over HTTP are kept by the client: their id holds the agent that the handshake pinned, so that they outlive a
- * restart and any server goes on with them. One that somebody made up says no more than a handshake could say, for the
- * agent is verified each time.
+ * restart and any server with the same key goes on with them. Of a proof it holds the hash alone, sealed: that it was right.
+ * An id that somebody made up says no more than a handshake could say, for the agent is verified each time.
  */
-const contents = z.strictObject({
-  nonce: z.uuid(),
-  agentId: writer.optional(),
-  provider: z.string().optional(),
-  proof: z.record(z.string(), z.unknown()).optional(),
-})
+export class SessionIds {
+  readonly #key: Buffer
 
-/** Of a new session; no two have the same. */
-export const newSessionId = (pinned: Claim | undefined): string =>
-  Buffer.from(JSON.stringify({ nonce: randomUUID(), ...pinned })).toString('base64url')
+  /** Without a key, what a proof was shown for ends with the process, and the client shows it again. */
+  constructor(apiKey: string | undefined) {
+    this.#key = Buffer.from(hkdfSync('sha256', apiKey ?? randomBytes(32), '', 'mem tool session', 32))
+  }
 
-/** The agent in a session id, not yet verified; undefined when the id is not one of ours. */
-export function readSessionId(id: string): { pinned: Claim | undefined } | undefined {
-  const read = contents.safeParse(parse(id))
-  if (!read.success) return undefined
-  const { agentId, provider, proof } = read.data
-  return { pinned: agentId === undefined ? undefined : { agentId, provider, proof } }
+  /** Of a new session; no two have the same. */
+  create(pinned: Claim | undefined): string {
+    const proofHash = pinned && shownProofHash(pinned)
+    const said = { nonce: randomUUID(), agentId: pinned?.agentId, provider: pinned?.provider, proofHash }
+    const sealed = proofHash === undefined ? said : { ...said, seal: this.#seal(said) }
+    return Buffer.from(JSON.stringify(sealed)).toString('base64url')
+  }
+
+  /** The agent in a session id, not yet verified; undefined when the id is not one of ours. */
+  read(id: string): { pinned: Claim | undefined } | undefined {
+    const { success, data } = contents.safeParse(parse(id))
+    if (!success) return undefined
+    const { agentId, provider, proofHash, seal = '' } = data
+    if (proofHash !== undefined && !secretEquals(seal, this.#seal(data))) return undefined
+    if (agentId === undefined) return { pinned: undefined }
+    return { pinned: { agentId, provider, proof: undefined, ...(proofHash !== undefined && { proofHash }) } }
+  }
+
+  #seal({ nonce, agentId, provider, proofHash }: Contents): string {
+    const said = JSON.stringify([nonce, agentId, provider, proofHash])
+    return createHmac('sha256', this.#key).update(said).digest('base64url')
+  }
 }
 
 function parse(id: string): unknown {

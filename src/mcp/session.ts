@@ -5,8 +5,9 @@ import type { Claim } from '../memory/identity.ts'
 import type { Logger } from '../memory/ports.ts'
 import { parseWith } from '../memory/routes/route.ts'
 import type { MemoryTools } from '../memory/tools/index.ts'
-import { writer, type ToolPeer } from '../memory/tools/tool.ts'
-import { Calls } from './calls.ts'
+import { agentIdSchema } from '../memory/requests.ts'
+import type { ToolPeer } from '../memory/tools/tool.ts'
+import { Calls, CANCELLED } from './calls.ts'
 import {
   ERRORS,
   errorOf,
@@ -92,30 +93,29 @@ export class Session {
     try {
       frame = readFrame(bytes)
     } catch (error) {
-      return JSON.stringify(errorOf(null, this.#toRpcError(error)).frame)
+      return errorOf(null, this.#toRpcError(error)).frame
     }
-    const answer = await this.answer(frame)
-    return answer && JSON.stringify(answer.frame)
+    return (await this.answer(frame))?.frame
   }
 
   /** Answers a message, or an array of them one after the other; undefined when there were only notifications. */
   async answer(frame: unknown): Promise<Response | undefined> {
     if (!Array.isArray(frame)) return this.#answerOne(frame)
-    const frames: object[] = []
+    const frames: string[] = []
     for (const message of frame) {
       const answer = await this.#answerOne(message)
       if (answer) frames.push(answer.frame)
     }
-    return frames.length === 0 ? undefined : { frame: frames, status: 200 }
+    return frames.length === 0 ? undefined : { frame: `[${frames.join(',')}]`, status: 200 }
   }
 
   async #answerOne(message: unknown): Promise<Response | undefined> {
     try {
       const { id, method, params } = readMessage(message)
       if (id === undefined) return this.#heed(method, params)
-      return await this.#calls.run(id, async (cancelled) => {
-        const result = await this.#run({ method, params }, cancelled)
-        return cancelled.aborted ? undefined : resultOf(id, result)
+      return await this.#calls.run(id, async (ending) => {
+        const result = await this.#run({ method, params }, ending)
+        return isCancelled(ending) ? undefined : resultOf(id, result)
       })
     } catch (error) {
       return error === CANCELLED ? undefined : errorOf(idOf(message), this.#toRpcError(error))
@@ -126,15 +126,18 @@ export class Session {
     if (method === 'notifications/cancelled') this.#calls.cancel(params['requestId'])
   }
 
-  async #run({ method, params }: Message, cancelled: AbortSignal): Promise<object> {
+  /** The result as JSON. */
+  async #run({ method, params }: Message, ending: AbortController): Promise<string> {
     const isStateless = namedRevision(params) !== undefined
-    if (method === 'initialize' && !isStateless) return this.#initialize(params)
+    if (method === 'initialize' && !isStateless) return JSON.stringify(this.#initialize(params))
     if (!this.#authorized && !(isStateless && this.#isKey(metaOf(params)['apiKey']))) throw unauthorized(NO_KEY)
-    if (!isStateless) return this.#dispatch(method, params, this.#revision, this.#pinned, cancelled)
+    if (!isStateless) return this.#dispatch(method, params, this.#revision, this.#pinned, ending)
     requireEnvelope(params)
     const pinned = this.#readClaim(metaOf(params)) ?? this.#pinned
-    const ended = this.#gone ? AbortSignal.any([cancelled, this.#gone]) : cancelled
-    return statelessResult(method, await this.#dispatch(method, params, STATELESS_REVISION, pinned, ended))
+    const cancel = (): void => ending.abort(CANCELLED)
+    if (this.#gone?.aborted) cancel()
+    this.#gone?.addEventListener('abort', cancel)
+    return statelessResult(method, await this.#dispatch(method, params, STATELESS_REVISION, pinned, ending))
   }
 
   async #dispatch(
@@ -142,12 +145,16 @@ export class Session {
     params: Params,
     revision: Revision,
     pinned: Claim | undefined,
-    cancelled: AbortSignal,
-  ): Promise<object> {
-    if (method === 'tools/list') return { tools: this.#parts.tools.descriptions.map(revision.describe) }
-    if (method === 'tools/call') return this.#call(params, revision, pinned, cancelled)
-    if (method === 'ping' && !revision.stateless) return {}
-    if (method === 'server/discover' && revision.stateless) return { supportedVersions: [revision.id], capabilities }
+    ending: AbortController,
+  ): Promise<string> {
+    if (method === 'tools/call') return this.#call(params, revision, pinned, ending)
+    if (method === 'tools/list') {
+      return JSON.stringify({ tools: this.#parts.tools.descriptions.map(revision.describe) })
+    }
+    if (method === 'ping' && !revision.stateless) return '{}'
+    if (method === 'server/discover' && revision.stateless) {
+      return JSON.stringify({ supportedVersions: [revision.id], capabilities })
+    }
     throw new RpcError(ERRORS.method, `there is no method ${method}`, undefined, revision.stateless ? 404 : 200)
   }
 
@@ -184,19 +191,19 @@ export class Session {
     { name, arguments: args = {} }: Params,
     revision: Revision,
     pinned: Claim | undefined,
-    cancelled: AbortSignal,
-  ): Promise<object> {
+    ending: AbortController,
+  ): Promise<string> {
     const tool = typeof name === 'string' ? name : ''
     const run = refuseAs(ERRORS.arguments, { tool }, () => {
       if (!isMap(args)) throw invalidInput('arguments must be an object', 'arguments')
       return this.#parts.tools.prepare(tool, args, this.#peer, pinned)
     })
     try {
-      const answer = await run(cancelled)
-      const content = [{ type: 'text', text: JSON.stringify(answer) }]
-      return { content, ...(revision.structured && { structuredContent: answer }), isError: false }
+      const answer = await run(ending)
+      const structured = revision.structured ? `"structuredContent":${answer},` : ''
+      return `{"content":[{"type":"text","text":${JSON.stringify(answer)}}],${structured}"isError":false}`
     } catch (error) {
-      if (cancelled.aborted) throw CANCELLED
+      if (isCancelled(ending)) throw CANCELLED
       const known = this.#toMemoryError(error)
       throw new RpcError(ERRORS.operation, known.message, { tool, ...dataOf(known) })
     }
@@ -216,15 +223,15 @@ export class Session {
   }
 }
 
-/** Nothing is answered to a call that was cancelled. */
-const CANCELLED = new Error('cancelled')
+/** Not merely out of time. */
+const isCancelled = ({ signal }: AbortController): boolean => signal.reason === CANCELLED
 
 const NO_KEY = 'initialize with apiKey first: this server has a key'
 const WRONG_KEY = 'apiKey is not the key of this server'
 const unauthorized = (message: string): RpcError =>
   new RpcError(ERRORS.unauthorized, message, dataOf(new MemoryError('unauthorized', message)))
 
-const handshakeAgent = z.object({ agentId: writer })
+const handshakeAgent = z.object({ agentId: agentIdSchema })
 
 /** Gives a refusal of the service the code that it has at this place. */
 function refuseAs<T>(code: number, data: object, action: () => T): T {

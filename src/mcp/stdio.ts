@@ -16,7 +16,7 @@ export async function serveLines(
     if (frame !== undefined) write(`${frame}\n`)
   }
   for await (const line of linesOf(input)) {
-    if (line === TOO_LARGE) write(`${JSON.stringify(errorOf(null, frameTooLarge).frame)}\n`)
+    if (line === TOO_LARGE) write(`${errorOf(null, frameTooLarge).frame}\n`)
     else if (!isBlank(line)) {
       const work = answer(line)
       running.add(work)

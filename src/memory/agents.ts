@@ -1,7 +1,7 @@
 import { toTimestamp, type Clock } from '../base/clock.ts'
 import type { Caller } from './caller.ts'
 import { invalidInput, MemoryError, notFound } from './errors.ts'
-import { proofHash, providerOf, verificationFailed, verifyIdentity, type Claim } from './identity.ts'
+import { proofHash, providerOf, shownProofHash, verificationFailed, verifyIdentity, type Claim } from './identity.ts'
 import { RESERVED_AGENTS, SYSTEM_AGENT, type Agent } from './model.ts'
 import type { Mutation, Mutations } from './mutation.ts'
 import type { AgentRequest } from './requests.ts'
@@ -55,11 +55,12 @@ export class Agents {
     await this.#mutations.run(registrar, workspaceId, async (mutation) => {
       if (await findAgent(mutation.tx, workspaceId, claim.agentId)) return
       const now = toTimestamp(mutation.now)
+      const hash = shownProofHash(claim)
       await saveAgent(mutation.tx, {
         agent_id: claim.agentId,
         workspace_id: workspaceId,
         identity_provider: provider,
-        ...(claim.proof && { identity_proof_hash: proofHash(claim.proof) }),
+        ...(hash !== undefined && { identity_proof_hash: hash }),
         registered_at: now,
         last_seen_at: now,
         active: true,

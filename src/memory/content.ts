@@ -1,10 +1,10 @@
 import { md5 } from '../base/hash.ts'
 import type { IdSource } from '../base/ids.ts'
 import type { CellPlan } from './chunker/cell-plan.ts'
-import { isChunker, parseChunkerConfig, split, type ChunkerConfig, type ChunkerName } from './chunker/index.ts'
+import { chunkerNamed, parseChunkerConfig, split, type ChunkerConfig, type ChunkerName } from './chunker/index.ts'
 import type { Embedder } from './embedder/types.ts'
 import type { Embedded } from './embedding.ts'
-import { invalidInput, MemoryError } from './errors.ts'
+import { MemoryError } from './errors.ts'
 import type { Workspace } from './model.ts'
 import { IdempotentReplay, type Mutation } from './mutation.ts'
 import type { Seams } from './seams.ts'
@@ -32,8 +32,7 @@ export function chunkingOf(
   own: string | null | undefined,
   config: Readonly<Record<string, string>> | undefined,
 ): Chunking {
-  const name = own ?? workspace.chunker_id ?? 'default'
-  if (!isChunker(name)) throw invalidInput(`chunker_id ${name} is not a known chunker`, 'chunker_id')
+  const name = chunkerNamed(own ?? workspace.chunker_id ?? 'default')
   return { name, config: parseChunkerConfig(name, config) }
 }
 

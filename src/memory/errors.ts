@@ -22,8 +22,24 @@ export const MEMORY_ERRORS = {
 
 export type MemoryErrorCode = keyof typeof MEMORY_ERRORS
 
-/** A refusal of the memory service; `details` as listed beside the code in memory.md 2.4. */
-export class MemoryError extends CodedError<MemoryErrorCode> {}
+/**
+ * A refusal of the memory service; `details` as listed beside the code in memory.md 2.4. What a client sent is told back in
+ * part only, so that an answer does not grow with its request.
+ */
+export class MemoryError extends CodedError<MemoryErrorCode> {
+  constructor(code: MemoryErrorCode, message: string, details: Record<string, unknown> = {}) {
+    const shown = Object.entries(details).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? shorten(value) : value,
+    ])
+    super(code, shorten(message), Object.fromEntries(shown))
+  }
+}
+
+const SHOWN = 1000
+const HALF_PAIR = /[\ud800-\udbff]$/
+const shorten = (text: string): string =>
+  text.length > SHOWN ? `${text.slice(0, SHOWN).replace(HALF_PAIR, '')}…` : text
 
 /** A 400 that names the field at fault. */
 export const invalidInput = (message: string, field?: string): MemoryError =>

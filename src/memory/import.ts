@@ -3,8 +3,8 @@ import { parseTimestamp } from '../base/clock.ts'
 import { md5 } from '../base/hash.ts'
 import type { Caller } from './caller.ts'
 import { MemoryError, notFound } from './errors.ts'
-import type { Workspace } from './model.ts'
-import { agentIdSchema, imprintRequest } from './requests.ts'
+import { RESERVED_AGENTS, type Workspace } from './model.ts'
+import { agentIdSchema, collectionRequest, imprintRequest } from './requests.ts'
 import type { MemoryService } from './service.ts'
 import { findCollection, findCollectionByName } from './store/collections.ts'
 import { findByContent, findIdUse } from './store/import.ts'
@@ -19,10 +19,10 @@ export const importRecord = z.strictObject({
   memory_id: z.string().optional(),
   content: z.string(),
   content_md5: z.string().optional(),
-  agent_id: agentIdSchema.optional(),
+  agent_id: agentIdSchema.refine((id) => !RESERVED_AGENTS.includes(id), 'is reserved').optional(),
   tags: imprintRequest.shape.tags,
   collection_id: z.string().optional(),
-  collection_name: z.string().optional(),
+  collection_name: collectionRequest.shape.name.optional(),
   chunker_id: z.string().optional(),
   created_at: moment.optional(),
   updated_at: moment.optional(),

@@ -16,7 +16,7 @@ import type { RecallFilters, RecallRequest } from './requests.ts'
 import type { ScoreParts, SearchAnswer, SearchFilter, SearchHit, SearchQuery, VectorSignal } from './search/types.ts'
 import type { Seams } from './seams.ts'
 import type { Cell } from './store/content/bodies.ts'
-import { findHits, type HitRow } from './store/hits.ts'
+import { findHits, tagsOf, type HitRow } from './store/hits.ts'
 import { findMemories, hasUnembedded, type MemoryRow, type Tags } from './store/memories.ts'
 import { optional } from './store/rows.ts'
 import { findTagged, findTags } from './store/tags.ts'
@@ -177,18 +177,18 @@ export class Recall {
     const cellNos = hits.flatMap((hit) => [hit.cellNo, ...(hit.cells ?? []).map((cell) => cell.cellNo)])
     const { rows, isPending } = await findHits(this.#seams.metadata, workspaceId, model, cellNos)
     const cells = new Map((await this.#seams.bodies.texts(rows)).map((cell) => [cell.cell_no, cell]))
-    const results = hits.flatMap((hit) => {
+    const results = hits.flatMap((hit): ExplainedHit[] => {
       const cell = cells.get(hit.cellNo)
       if (!cell) return []
       return [
         {
-          ...hitOf(cell, cell.tags, hit.score, cell.text),
+          ...hitOf(cell, tagsOf(cell), hit.score, cell.text),
           cell_id: cell.cell_id,
-          ...optional('vector_score', hit.vectorScore),
-          ...optional('keyword_score', hit.keywordScore),
-          via: 'seed' as const,
-          ...(explains && optional('parts', hit.parts)),
-          ...(hit.cells && { cells: scoredCells(hit.cells, cells) }),
+          vector_score: hit.vectorScore,
+          keyword_score: hit.keywordScore,
+          via: 'seed',
+          parts: explains ? hit.parts : undefined,
+          cells: hit.cells && scoredCells(hit.cells, cells),
         },
       ]
     })
@@ -217,7 +217,7 @@ export class Recall {
 }
 
 /** A hit with what its score is made of, where the default fusion made it. */
-export type ExplainedHit = RecallHit & { parts?: ScoreParts }
+export type ExplainedHit = RecallHit & { parts?: ScoreParts | undefined }
 
 interface Found {
   results: ExplainedHit[]
@@ -236,7 +236,7 @@ const hitOf = (
   memory_id: row.memory_id,
   score,
   text,
-  ...optional('tags', tags),
+  tags,
   watermark: row.head_watermark,
   written_by_agent_id: row.written_by_agent_id,
 })

@@ -10,7 +10,9 @@ const characters = (max: number): z.ZodString =>
 
 const name = characters(200)
 const label = characters(200)
-export const agentIdSchema = characters(200).min(1, 'must not be empty')
+export const agentIdSchema = characters(200)
+  .min(1, 'must not be empty')
+  .refine((id) => !/[\p{Cc}\ufffd]/u.test(id), 'must be printable')
 
 /**
  * An object used as a map; `schema` is what JSON Schema says of it. z.record would lose the key `__proto__`, which a tag

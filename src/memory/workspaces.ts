@@ -2,9 +2,9 @@ import { toTimestamp } from '../base/clock.ts'
 import type { IdSource } from '../base/ids.ts'
 import { registerReserved } from './agents.ts'
 import type { Caller } from './caller.ts'
-import { isChunker } from './chunker/index.ts'
+import { chunkerNamed } from './chunker/index.ts'
 import type { Embedding } from './embedding.ts'
-import { invalidInput, MemoryError, notFound } from './errors.ts'
+import { MemoryError, notFound } from './errors.ts'
 import type { Collection, Pin, Workspace } from './model.ts'
 import type { Mutations } from './mutation.ts'
 import { refuseBeyond, type Limits } from './quota.ts'
@@ -144,9 +144,7 @@ export class Workspaces {
   }
 
   #check({ chunker_id, embedding_model }: WorkspaceChanges): void {
-    if (chunker_id !== undefined && !isChunker(chunker_id)) {
-      throw invalidInput(`chunker_id ${chunker_id} is not a known chunker`, 'chunker_id')
-    }
+    if (chunker_id !== undefined) chunkerNamed(chunker_id)
     if (embedding_model !== undefined) this.#embedding.embedder(embedding_model)
   }
 }

@@ -68,7 +68,7 @@ function withFixtures(tools: MemoryTools): SessionParts['tools'] {
     verify: (claim) => tools.verify(claim),
     prepare: (name, args, peer, pinned) => {
       const fixture = FIXTURES[name]
-      return fixture ? async () => fixture.answer() : tools.prepare(name, args, peer, pinned)
+      return fixture ? async () => JSON.stringify(fixture.answer()) : tools.prepare(name, args, peer, pinned)
     },
   }
 }

@@ -1,8 +1,14 @@
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
+import { mkdtempSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startMemoryApi, type MemoryApi, type Reply } from '../support/memory-api.ts'
+import { send, type RawReply } from '../support/raw-request.ts'
+import { proofHash, vendorAgentId } from '../support/vendor-session.ts'
 import { callTool, startSocket } from './support.ts'
 
 const KEY = { Authorization: 'Bearer secret' }
@@ -67,6 +73,15 @@ describe('memory#150 WebSocket', () => {
     await wire.close()
   })
 
+  test('a handshake that cannot become a WebSocket is told in an envelope, and logged', async () => {
+    for (const bad of [{ 'Sec-WebSocket-Version': '12' }, { 'Sec-WebSocket-Key': 'short' }]) {
+      const refused = await upgrade(api, { ...KEY, ...bad })
+      expect(refused.statusCode).toBe(400)
+      expect(refused.headers['content-type']).toContain('application/json')
+      expect(refused.headers).toHaveProperty('x-request-id')
+    }
+  })
+
   test('headers of the upgrade pin the agent', async () => {
     const wire = await startSocket(api.url, { ...KEY, 'Mem-Agent-Id': 'agent_header' })
     const { id } = await callTool(wire, 'mem_create_workspace', { name: 'headers' })
@@ -84,6 +99,23 @@ describe('memory#150 WebSocket', () => {
     for (const method of ['GET', 'POST', 'DELETE']) expect((await plain.call(method, '//mcp')).status).toBe(404)
   })
 
+  test('what was applied when the server ended was answered', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-ending-'))
+    const ending = await startMemoryApi({ dialect: 'sqlite', dataDir, env: { MEM_MCP_ENABLE: 'true' } })
+    const workspace_id = await ending.workspace()
+    const wire = await startSocket(ending.url)
+    for (let id = 0; id < 200; id++) {
+      const args = { workspace_id, agent_id: 'agent_x', content: `note ${id}` }
+      wire.write(JSON.stringify({ ...toolCall('mem_imprint', args), id }))
+    }
+    await wire.next()
+    await ending.stop()
+    const answered = 1 + (await wire.close()).length
+    const again = await start({}, dataDir)
+    const { body } = await again.call('GET', `/workspaces/${workspace_id}/memories?limit=1000`)
+    expect(body.memories).toHaveLength(answered)
+  })
+
   test('a binary message is a bad frame', async () => {
     const wire = await startSocket(api.url, KEY)
     wire.writeBytes(Buffer.from('{}'))
@@ -94,6 +126,40 @@ describe('memory#150 WebSocket', () => {
 })
 
 describe('streamable HTTP', () => {
+  test('an offer of HTTP/2 is not taken, and the request served whole', async () => {
+    const offering = (method: string, path: string, body?: string): Promise<RawReply> =>
+      send(api.url + path, {
+        method,
+        headers: {
+          ...KEY,
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          Connection: 'Upgrade, HTTP2-Settings',
+          Upgrade: 'h2c',
+          'HTTP2-Settings': 'AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA',
+        },
+        ...(body !== undefined && { body }),
+      })
+    const large = JSON.stringify({ name: 'h2c', meta: { text: 'é'.repeat(30_000) } })
+    expect(await offering('POST', '/v1/workspaces', large)).toMatchObject({ status: 201 })
+    expect(await offering('POST', '/mcp', JSON.stringify(request('ping')))).toMatchObject({ status: 200 })
+    expect(await offering('GET', '/healthz')).toMatchObject({ status: 200 })
+    expect(await offering('GET', '/mcp')).toMatchObject({ status: 400 })
+    const warned: Error[] = []
+    const note = (warning: Error): number => warned.push(warning)
+    process.on('warning', note)
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
+    for (let i = 0; i < 12; i++) {
+      socket.write(
+        'GET /healthz HTTP/1.1\r\nAuthorization: Bearer secret\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
+      )
+      const [answer] = await once(socket, 'data')
+      expect(String(answer)).toContain('200 OK')
+    }
+    socket.destroy()
+    process.off('warning', note)
+    expect(warned).toEqual([])
+  })
+
   test('GET without an upgrade is 400, a wish for a stream and other methods are 405', async () => {
     const call = (method: string, headers = {}): Promise<Reply> =>
       api.call(method, '//mcp', undefined, { headers: { ...KEY, ...headers } })
@@ -165,6 +231,35 @@ describe('streamable HTTP', () => {
       status: 401,
       body: { error_code: 'agent_verification_failed' },
     })
+  })
+
+  test('memory#107 a proof is not in the id of its session, be it as long as a system prompt', async () => {
+    const proof = { session_id: 's-1', model: 'm-1', system_prompt: 'You are a keeper. '.repeat(1500) }
+    const agentId = vendorAgentId(proof.session_id, proof.model, proof.system_prompt)
+    const said = { agentId, identityProvider: 'vendor_session', identityProof: proof }
+    const begun = await post(request('initialize', said))
+    const session = begun.headers.get('Mcp-Session-Id') ?? ''
+    expect(session.length).toBeLessThan(1000)
+    expect(Buffer.from(session, 'base64url').toString()).not.toMatch(/s-1|m-1|keeper/)
+    const again = await start({ MEM_MCP_ENABLE: 'true', MEM_API_KEY: 'secret' })
+    const inSession = { 'Mcp-Session-Id': session }
+    const { id: workspace_id } = answerOf(await post(toolCall('mem_create_workspace', { name: 'p' }), inSession, again))
+    const { agents } = answerOf(await post(toolCall('mem_list_agents', { workspace_id }), inSession, again))
+    expect(agents).toContainEqual(
+      expect.objectContaining({
+        agent_id: agentId,
+        identity_provider: 'vendor_session',
+        identity_proof_hash: proofHash(proof),
+      }),
+    )
+    const contents = JSON.parse(Buffer.from(session, 'base64url').toString())
+    for (const changed of [{ agentId: 'agent_vendor_session_x' }, { seal: 'x' }, { seal: undefined }]) {
+      const forged = Buffer.from(JSON.stringify({ ...contents, ...changed })).toString('base64url')
+      expect((await post(request('ping'), { 'Mcp-Session-Id': forged }, again)).status).toBe(404)
+    }
+    const other = await start({ MEM_MCP_ENABLE: 'true', MEM_API_KEY: 'another' })
+    const elsewhere = { Authorization: 'Bearer another', 'Mcp-Session-Id': session }
+    expect((await post(request('ping'), elsewhere, other)).status).toBe(404)
   })
 
   test('headers name the agent as in REST', async () => {

@@ -60,6 +60,7 @@ export async function startSocket(url: string, headers: Record<string, string> =
   return wireOf(inbox, {
     write: (frame) => socket.send(frame),
     close: async () => {
+      if (socket.readyState === WebSocket.CLOSED) return
       const closed = new Promise((resolve) => socket.addEventListener('close', resolve))
       socket.close()
       await closed

@@ -4,7 +4,12 @@ import { invalidInput } from '../errors.ts'
 export const CHUNKERS = ['default', 'markdown', 'no-chunk', 'code-go', 'csv', 'jsonl'] as const
 export type ChunkerName = (typeof CHUNKERS)[number]
 
-export const isChunker = (name: string): name is ChunkerName => (CHUNKERS as readonly string[]).includes(name)
+/** @throws invalid_input 400 for an unknown name. */
+export function chunkerNamed(name: string): ChunkerName {
+  const chunker = CHUNKERS.find((known) => known === name)
+  if (!chunker) throw invalidInput(`chunker_id ${name} is not one of ${CHUNKERS.join(', ')}`, 'chunker_id')
+  return chunker
+}
 
 /** A parsed `chunker_config`; a chunker reads the values it knows, the others stand at their defaults. */
 export interface ChunkerConfig {

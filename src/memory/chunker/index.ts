@@ -6,7 +6,7 @@ import { splitJsonl } from './jsonl.ts'
 import { splitMarkdown } from './markdown.ts'
 import { isBlank } from './text.ts'
 
-export { CHUNKERS, isChunker, parseChunkerConfig, type ChunkerConfig, type ChunkerName } from './config.ts'
+export { CHUNKERS, chunkerNamed, parseChunkerConfig, type ChunkerConfig, type ChunkerName } from './config.ts'
 
 const splitDefault = (content: string, { targetBytes }: ChunkerConfig): Iterable<string> =>
   pack(content, 0, content.length, targetBytes)

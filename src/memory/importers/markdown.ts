@@ -1,5 +1,6 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
-import { join, posix, sep } from 'node:path'
+import type { Dirent } from 'node:fs'
+import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { join, posix } from 'node:path'
 import { parseTimestamp } from '../../base/clock.ts'
 import { errorText } from '../../base/errors.ts'
 import { CONTENT_MAX, SourceError, tagsOf, TOO_LARGE, type Found, type FoundEdge } from './found.ts'
@@ -33,14 +34,30 @@ export async function* readMarkdown(directory: string): AsyncGenerator<Found> {
 async function filesBelow(directory: string): Promise<string[]> {
   try {
     if (!(await stat(directory)).isDirectory()) throw new Error('it is no folder')
-    const names = await readdir(directory, { recursive: true })
-    return names
-      .map((name) => name.split(sep).join('/'))
-      .filter((name) => MARKDOWN.test(name) && !name.split('/').some((part) => part.startsWith('.')))
-      .sort()
+    return (await markdownIn(directory, '', [])).sort()
   } catch (error) {
     throw new SourceError(errorText(error))
   }
+}
+
+/** @param above what it lies in: a link that leads back there is not followed, for it would have no end */
+async function markdownIn(directory: string, folder: string, above: readonly string[]): Promise<string[]> {
+  const real = await realpath(join(directory, folder))
+  if (above.includes(real)) return []
+  const files: string[] = []
+  for (const entry of await readdir(real, { withFileTypes: true })) {
+    const path = posix.join(folder, entry.name)
+    if (entry.name.startsWith('.')) continue
+    if (await isFolder(entry)) files.push(...(await markdownIn(directory, path, [...above, real])))
+    else if (MARKDOWN.test(entry.name)) files.push(path)
+  }
+  return files
+}
+
+async function isFolder(entry: Dirent): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isDirectory()
+  const target = await stat(join(entry.parentPath, entry.name)).catch(() => undefined)
+  return target?.isDirectory() ?? false
 }
 
 async function readText(path: string): Promise<FrontMatter> {

@@ -45,6 +45,6 @@ function orderOf(order = 'desc'): 'asc' | 'desc' {
 function opsOf(list: string | undefined): string[] | undefined {
   const ops = list?.split(',').map((op) => op.trim())
   const unknown = ops?.find((op) => !LEDGER_OPS.some((known) => known === op))
-  if (unknown !== undefined) throw invalidInput(`op ${unknown} is not a ledger operation`, 'op')
+  if (unknown !== undefined) throw invalidInput(`op ${unknown} is not one of ${LEDGER_OPS.join(', ')}`, 'op')
   return ops
 }

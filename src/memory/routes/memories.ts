@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import { invalidInput } from '../errors.ts'
 import { appendRequest, imprintRequest, patchRequest, tagKeySchema, tagRequest, updateRequest } from '../requests.ts'
 import type { MemoryService } from '../service.ts'
@@ -113,7 +114,8 @@ function requireExpected(request: RouteRequest, body: { expected_watermark?: str
   return expected
 }
 
-const tagKey = (key: string): string => parseWith(tagKeySchema, key)
+const tagPath = z.object({ key: tagKeySchema })
+const tagKey = (key: string): string => parseWith(tagPath, { key }).key
 
 function booleanOf(request: Pick<RouteRequest, 'query'>, name: string, standard: boolean): boolean {
   const text = request.query(name)

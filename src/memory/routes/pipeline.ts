@@ -127,7 +127,7 @@ function readAgent(route: Pick<Route, 'agent'>, request: FastifyRequest): string
   }
   // Headers come as Latin-1; an id beyond ASCII was sent as UTF-8 bytes.
   const id = Buffer.from(agent, 'latin1').toString('utf8')
-  if (/[\p{Cc}\ufffd]/u.test(id) || !agentIdSchema.safeParse(id).success) {
+  if (!agentIdSchema.safeParse(id).success) {
     throw invalidInput('Mem-Agent-Id must be 1 to 200 printable characters', 'Mem-Agent-Id')
   }
   return id

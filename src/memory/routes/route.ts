@@ -1,4 +1,5 @@
 import type * as z from 'zod'
+import { BodyError, refuseBad } from '../../http/json-body.ts'
 import { describeFault } from '../../http/validation.ts'
 import type { Caller } from '../caller.ts'
 import { invalidInput } from '../errors.ts'
@@ -59,6 +60,15 @@ export const bodyRoute = <Body>(
   body,
   handle: async (request, raw) => handle(request, parseWith(body, raw)),
 })
+
+/** For JSON that came otherwise than as the body of a request. @throws invalid_input 400 for U+0000, half of a surrogate pair, too much depth. */
+export function refuseBadText(value: unknown): void {
+  try {
+    refuseBad(value, true)
+  } catch (error) {
+    throw error instanceof BodyError ? invalidInput(error.message) : error
+  }
+}
 
 /** @throws invalid_input 400 that names the field at fault. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {

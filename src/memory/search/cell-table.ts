@@ -47,6 +47,11 @@ export class CellTable {
     return this.#cells.size
   }
 
+  /** The number of the Cell that was added first. */
+  get oldest(): number | undefined {
+    return this.#cells.keys().next().value
+  }
+
   /** Slots ever used: the length of an array by slot. */
   get slots(): number {
     return this.#slots.end

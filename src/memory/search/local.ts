@@ -37,14 +37,14 @@ export class LocalSearch implements SearchIndex {
 
   /** Filling an index goes on when the signal ends the search that began it. */
   search(workspaceId: string, model: string, query: SearchQuery, signal: AbortSignal): Promise<SearchAnswer> {
+    const waits = this.#mutex.isTaken(workspaceId)
     return this.#mutex.run(workspaceId, async () => {
       // A turn of the event loop in which the signals of those who wait can come in.
-      await setImmediate()
+      if (waits) await setImmediate()
       signal.throwIfAborted()
-      const held = this.#hold(workspaceId, model)
-      await this.#update(workspaceId, held)
+      const index = await this.#current(workspaceId, model)
       signal.throwIfAborted()
-      return held.index.search(query)
+      return index.search(query)
     })
   }
 
@@ -83,10 +83,23 @@ export class LocalSearch implements SearchIndex {
     return { model, index: new WorkspaceIndex({ rescore, database, isSparse: model === HASH_MODEL }), seq: 0 }
   }
 
-  async #update(workspaceId: string, held: Held): Promise<void> {
+  /** Brings the index up to date, and gives the one to search: a new one when its workspace was replaced by another. */
+  async #current(workspaceId: string, model: string): Promise<WorkspaceIndex> {
+    const held = this.#hold(workspaceId, model)
+    const hasChanged = await this.#update(workspaceId, held)
+    const { oldest } = held.index
+    if (!hasChanged || oldest === undefined || (await this.#source.has(oldest))) return held.index
+    this.#held.delete(workspaceId)
+    return this.#current(workspaceId, model)
+  }
+
+  /** Tells whether there was anything to take in. */
+  async #update(workspaceId: string, held: Held): Promise<boolean> {
     const version = this.#source.version()
-    if (version !== undefined && version === held.version) return
+    if (version !== undefined && version === held.version) return false
+    let hasChanged = false
     for await (const { seq, memories } of this.#source.changes(workspaceId, held.model, held.seq)) {
+      hasChanged = true
       let cells = 0
       for (const memory of memories) {
         held.index.apply([memory])
@@ -99,6 +112,7 @@ export class LocalSearch implements SearchIndex {
       this.#makeRoom()
     }
     held.version = version
+    return hasChanged
   }
 
   #makeRoom(): void {

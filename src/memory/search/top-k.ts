@@ -28,8 +28,9 @@ export class TopK {
   }
 
   push(slot: number, score: number): void {
+    const worst = this.#scores[0] ?? 0
     if (this.#size < this.#k) this.#rise(this.#size++, slot, score)
-    else if (!this.#isWorse(slot, score)) this.#sink(slot, score)
+    else if (score > worst || (score === worst && !this.#comesAfter(slot, this.#slots[0] ?? 0))) this.#sink(slot, score)
     if (this.#size === this.#k) this.floor = this.#scores[0] ?? 0
   }
 
@@ -45,12 +46,6 @@ export class TopK {
     }
     this.floor = -Infinity
     return { slots, scores }
-  }
-
-  /** Whether one is to leave before all that are kept. */
-  #isWorse(slot: number, score: number): boolean {
-    const worst = this.#scores[0] ?? 0
-    return score < worst || (score === worst && this.#comesAfter(slot, this.#slots[0] ?? 0))
   }
 
   // One loop each, without calls: until the compiler has seen hundreds of queries, these would take five times as long.

@@ -106,7 +106,7 @@ export interface MemoryCells {
   cells: CellDocument[]
 }
 
-/** After it, everything that changed up to and including `seq` has been told. */
+/** After it, everything that changed up to and including `seq` has been told, and maybe some of what changed next. */
 export interface ChangeBatch {
   seq: number
   memories: MemoryCells[]
@@ -118,9 +118,11 @@ export interface CellSource {
   count(workspaceId: string): Promise<number>
   /**
    * What changed after `sinceSeq` (from 0: all that lives), with vectors of `model`; nothing when nothing did. Batches of
-   * some 500 Cells; what one change did is never cut in two.
+   * some 500 Cells. A workspace that was replaced by an import tells of what it has now, not that the rest is gone.
    */
   changes(workspaceId: string, model: string, sinceSeq: number): AsyncIterable<ChangeBatch>
+  /** Whether there is such a Cell. Numbers are never used again. */
+  has(cellNo: number): Promise<boolean>
   /** Stays while nothing at all is written; undefined where that is not known. */
   version(): number | undefined
   /** Scores candidates again, by their vectors; a Cell that has none is not in the answer. */

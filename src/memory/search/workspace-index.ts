@@ -53,6 +53,11 @@ export class WorkspaceIndex {
     return this.#table.size
   }
 
+  /** The number of the Cell that was put in first. */
+  get oldest(): number | undefined {
+    return this.#table.oldest
+  }
+
   /**
    * Makes each Memory's Cells exactly those given; none = forgotten. A Cell held keeps its text, and takes `seq` and vector.
    * @throws RangeError when a vector has another dimension than those before, or when the index is full

@@ -4,7 +4,7 @@ import { inList, type Database } from '../../database/database.ts'
 import { openDatabase, type DatabaseAddress } from '../../database/open.ts'
 import { HASH_MODEL } from '../embedder/hash.ts'
 import type { CellDocument, CellSource, ChangeBatch, MemoryCells } from '../search/types.ts'
-import type { CellRow } from './cells.ts'
+import { findLivingCells, type CellRow } from './cells.ts'
 import { Bodies } from './content/bodies.ts'
 import { openContent, type ContentAddress } from './content/open.ts'
 import { fromBytes, productsWith } from './vector/bytes.ts'
@@ -92,6 +92,7 @@ export function createCellSource(
     count: (workspaceId) => countCells(metadata, workspaceId),
     changes: (workspaceId, model, sinceSeq) =>
       readChanges(metadata, bodies, workspaceId, sinceSeq, (cells) => vectorsOf(cells, model)),
+    has: async (cellNo) => (await findLivingCells(metadata, [cellNo])).has(cellNo),
     version: () => metadata.version(),
     ...(findBytes && { cosines }),
     ...(search && { vectorSearch: (workspaceId, model) => search(vector, workspaceId, model) }),
@@ -117,42 +118,45 @@ async function* readChanges(
   vectorsOf: (cells: readonly CellRow[]) => Promise<VectorsOfCells>,
 ): AsyncGenerator<ChangeBatch> {
   const isFirst = sinceSeq === 0
-  for (let since = sinceSeq; ;) {
-    const changed = await findChanged(metadata, workspaceId, since, isFirst)
+  for (let from: ChangePlace = { change_seq: sinceSeq + 1, memory_id: '' }; ;) {
+    const { changed, isRest } = await findChanged(metadata, workspaceId, from, isFirst)
     const last = changed.at(-1)
     if (!last) return
-    since = last.change_seq
-    yield { seq: since, memories: await readCells(metadata, bodies, changed, vectorsOf) }
+    const { change_seq: seq } = last
+    yield { seq: isRest ? seq : seq - 1, memories: await readCells(metadata, bodies, changed, vectorsOf) }
+    if (isRest) return
+    from = last
   }
 }
 
+/** Where to go on: behind a Memory among those of one change. */
+type ChangePlace = Pick<ChangedMemory, 'change_seq' | 'memory_id'>
+
 /**
- * The next changed Memories: some 500 Cells of them, but always all that one mutation changed. A first reading leaves
- * out tombstones. Relies on memory_by_change.
+ * The next changed Memories: some 500 Cells of them, and whether they are the last. A first reading leaves out tombstones.
+ * Relies on memory_by_change.
  */
 async function findChanged(
   db: Database,
   workspaceId: string,
-  since: number,
+  from: ChangePlace,
   isFirst: boolean,
-): Promise<ChangedMemory[]> {
+): Promise<{ changed: ChangedMemory[]; isRest: boolean }> {
   const rows = await db.all<ChangedMemory>(
     `SELECT memory_id, collection_id, written_by_agent_id, created_at, cell_count, change_seq FROM memory
-      WHERE workspace_id = $1 AND change_seq > $2 ${isFirst ? 'AND forgotten_at IS NULL' : ''}
-      ORDER BY change_seq LIMIT $3`,
-    [workspaceId, since, MEMORIES_AT_ONCE],
+      WHERE workspace_id = $1 AND change_seq >= $2 AND (change_seq > $2 OR memory_id > $3)
+            ${isFirst ? 'AND forgotten_at IS NULL' : ''}
+      ORDER BY change_seq, memory_id LIMIT $4`,
+    [workspaceId, from.change_seq, from.memory_id, MEMORIES_AT_ONCE],
   )
   let cells = 0
-  const cut = rows.findIndex((row, i) => {
-    const isWhole = rows[i - 1]?.change_seq !== row.change_seq
-    const isFull = isWhole && cells >= CELLS_AT_ONCE
+  const cut = rows.findIndex((row) => {
+    const isFull = cells >= CELLS_AT_ONCE
     cells += row.cell_count
     return isFull
   })
-  if (cut > 0) return rows.slice(0, cut)
-  if (rows.length < MEMORIES_AT_ONCE) return rows
-  const lastSeq = rows.at(-1)?.change_seq
-  return rows.filter((row) => row.change_seq !== lastSeq)
+  const changed = cut < 0 ? rows : rows.slice(0, cut)
+  return { changed, isRest: cut < 0 && rows.length < MEMORIES_AT_ONCE }
 }
 
 /** A text that is lost is as blank here, so that one lost body does not end recall for all others. */

@@ -88,7 +88,7 @@ export async function insertCells(
   const rows = await insertMany<{ cell_no: number; cell_id: string }>(
     tx,
     'cell',
-    'cell_id, workspace_id, memory_id, seq, text, text_bytes, text_md5, agent_id, embedding_model, created_at',
+    'cell_id, workspace_id, memory_id, seq, text, text_bytes, text_md5, agent_id, metadata_json, embedding_model, created_at',
     cells.map((cell) => [
       cell.cell_id,
       cell.workspace_id,
@@ -98,6 +98,7 @@ export async function insertCells(
       cell.text_bytes,
       cell.text_md5,
       cell.agent_id,
+      cell.metadata_json,
       cell.embedding_model,
       cell.created_at,
     ]),

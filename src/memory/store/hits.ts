@@ -7,7 +7,8 @@ export interface HitRow extends CellText {
   cell_id: string
   head_watermark: string
   written_by_agent_id: string
-  tags: Tags | undefined
+  /** As JSON; `tagsOf` reads them. */
+  tags: string | null
 }
 
 /**
@@ -22,7 +23,7 @@ export async function findHits(
 ): Promise<{ rows: HitRow[]; isPending: boolean }> {
   const tags =
     db.dialect === 'sqlite' ? 'json_group_object(key, value)' : 'json_object_agg(key, value ORDER BY key)::text'
-  const rows = await db.all<Omit<HitRow, 'tags'> & { tags: string | null; pending: 0 | 1 }>(
+  const rows = await db.all<HitRow & { pending: 0 | 1 }>(
     `SELECT cell_no, cell_id, cell.memory_id, seq, text, text_bytes, text_md5, head_watermark, written_by_agent_id,
             (SELECT ${tags} FROM memory_tag WHERE memory_tag.memory_id = cell.memory_id) AS tags,
             CASE WHEN ${UNEMBEDDED} THEN 1 ELSE 0 END AS pending
@@ -32,13 +33,10 @@ export async function findHits(
     [workspaceId, model, JSON.stringify(cellNos)],
   )
   const first = rows[0]
-  return {
-    rows: rows.map(({ pending: _, ...row }) => ({ ...row, tags: tagsOf(row.tags) })),
-    isPending: first ? first.pending === 1 : await hasUnembedded(db, workspaceId, model),
-  }
+  return { rows, isPending: first ? first.pending === 1 : await hasUnembedded(db, workspaceId, model) }
 }
 
-function tagsOf(json: string | null): Tags | undefined {
+export function tagsOf({ tags: json }: HitRow): Tags | undefined {
   if (json === null || json === '{}') return undefined
   const tags: Tags = JSON.parse(json)
   return tags

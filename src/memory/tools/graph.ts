@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { edgesAnswer, linkAnswer, traverseAnswer } from '../answers.ts'
 import { CLIENT_EDGE_TYPES, type Edge } from '../model.ts'
-import { linkRequest, neighborsRequest, traverseRequest } from '../requests.ts'
+import { agentIdSchema, linkRequest, neighborsRequest, traverseRequest } from '../requests.ts'
 import { findEdgeOwner } from '../store/edges.ts'
 import { cursorArgument, fittingPart, nextCursor } from './parts.ts'
-import { tool, workspaceId, writer, type Tool } from './tool.ts'
+import { tool, workspaceId, type Tool } from './tool.ts'
 
 const inWorkspace = { workspace_id: workspaceId }
 const { target_memory_id, properties_json } = linkRequest.in.shape
@@ -20,7 +20,7 @@ export const graphTools: readonly Tool[] = [
     },
     z.strictObject({
       ...inWorkspace,
-      agent_id: writer,
+      agent_id: agentIdSchema,
       source_memory_id: target_memory_id,
       target_memory_id,
       edge_type: z.enum(CLIENT_EDGE_TYPES),
@@ -39,7 +39,7 @@ export const graphTools: readonly Tool[] = [
       effect: 'changes',
       graph: true,
     },
-    z.strictObject({ edge_id: z.string(), agent_id: writer, workspace_id: workspaceId.optional() }),
+    z.strictObject({ edge_id: z.string(), agent_id: agentIdSchema, workspace_id: workspaceId.optional() }),
     z.object({ edge_id: z.string(), unlinked: z.literal(true) }),
     async (call, { edge_id, agent_id, workspace_id }) => {
       const { graph } = call.service.seams

@@ -1,10 +1,10 @@
-import { withDeadline } from '../../base/deadline.ts'
+import { endAfter } from '../../base/deadline.ts'
 import type { IdSource } from '../../base/ids.ts'
-import { BodyError, refuseBad } from '../../http/json-body.ts'
 import { invalidInput } from '../errors.ts'
 import type { Claim } from '../identity.ts'
 import { SYSTEM_AGENT } from '../model.ts'
 import { beforeDeadline } from '../routes/pipeline.ts'
+import { refuseBadText } from '../routes/route.ts'
 import type { MemoryService } from '../service.ts'
 import { agentTools } from './agents.ts'
 import { graphTools } from './graph.ts'
@@ -25,8 +25,8 @@ export interface ToolDescription {
   annotations: Record<string, boolean>
 }
 
-/** Runs a call that has been read; aborted, it is applied wholly or not at all. @throws MemoryError */
-export type Run = (cancelled: AbortSignal) => Promise<object>
+/** Runs a call that has been read, and gives its answer as JSON; aborted, it is applied wholly or not at all. @throws MemoryError */
+export type Run = (ending: AbortController) => Promise<string>
 
 /** The tools over the memory service. Contract: memory.md 12.2. */
 export class MemoryTools {
@@ -64,11 +64,12 @@ export class MemoryTools {
    */
   prepare(name: string, args: Record<string, unknown>, peer: ToolPeer, pinned?: Claim): Run {
     const tool = TOOLS.find((each) => each.name === name)
-    if (!tool) throw invalidInput(`there is no tool ${name}`, 'name')
+    if (!tool) throw invalidInput(`there is no tool '${name}': tools/list names them`, 'name')
     refuseBadText(args)
     const run = tool.prepare(args)
-    return (cancelled) =>
-      withDeadline(this.#timeoutMs, cancelled, (signal) => {
+    return (ending) =>
+      endAfter(this.#timeoutMs, ending, () => {
+        const { signal } = ending
         const { tenancy = UNBOUND, requestId = this.#ids('req_'), ...origin } = peer
         const caller = { ...origin, requestId, startedAt: performance.now(), agentId: SYSTEM_AGENT, signal }
         return beforeDeadline(signal, run(new ToolCall(this.#service, tool, caller, tenancy, pinned)))
@@ -77,11 +78,3 @@ export class MemoryTools {
 }
 
 const UNBOUND = { multiTenant: false, tenant: undefined }
-
-function refuseBadText(args: unknown): void {
-  try {
-    refuseBad(args, true)
-  } catch (error) {
-    throw error instanceof BodyError ? invalidInput(error.message) : error
-  }
-}

@@ -10,15 +10,15 @@ import {
   watermarksAnswer,
 } from '../answers.ts'
 import { memoryWithCellsSchema, pastMemorySchema, type Memory, type PastMemory } from '../model.ts'
-import { appendRequest, imprintRequest, patchRequest, updateRequest } from '../requests.ts'
+import { agentIdSchema, appendRequest, imprintRequest, patchRequest, updateRequest } from '../requests.ts'
 import { cursorKey } from '../routes/lists.ts'
-import { cursorArgument, fits, fittingPage, fittingText, nextCursor, pageArguments } from './parts.ts'
-import { tool, workspaceId, writer, type Tool } from './tool.ts'
+import { cursorArgument, fits, fittingPage, fittingText, isShort, nextCursor, pageArguments } from './parts.ts'
+import { tool, workspaceId, type Tool } from './tool.ts'
 
 const inWorkspace = { workspace_id: workspaceId }
-const asAgent = { ...inWorkspace, agent_id: writer }
+const asAgent = { ...inWorkspace, agent_id: agentIdSchema }
 const ofMemory = { ...inWorkspace, memory_id: z.string() }
-const ofMemoryAsAgent = { ...ofMemory, agent_id: writer }
+const ofMemoryAsAgent = { ...ofMemory, agent_id: agentIdSchema }
 
 /** Contract: memory.md 12.2. */
 export const memoryTools: readonly Tool[] = [
@@ -58,7 +58,8 @@ export const memoryTools: readonly Tool[] = [
       if (version !== undefined) return partOf(await memories.at(workspace, memory_id, version), start)
       const { cells, ...memory } = await memories.lookup(workspace, memory_id)
       const whole = include_cells === false ? memory : { ...memory, cells }
-      return include_cells === true || fits(whole) ? whole : partOf(memory, 0)
+      const json = JSON.stringify(whole)
+      return include_cells === true || isShort(json) ? json : partOf(memory, 0)
     },
   ),
   tool(

@@ -17,7 +17,8 @@ export interface Part<T> {
 
 const sizeOf = (value: unknown): number => JSON.stringify(value).length
 
-export const fits = (answer: object): boolean => sizeOf(answer) <= ANSWER_CHARACTERS
+export const isShort = (json: string): boolean => json.length <= ANSWER_CHARACTERS
+export const fits = (answer: object): boolean => isShort(JSON.stringify(answer))
 
 /** How many of the items a default answer has room for: at least one. */
 function countFitting(items: readonly unknown[]): number {

@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { pinAnswer } from '../answers.ts'
 import { recallAnswerSchema, type RecallHit } from '../model.ts'
-import { pinRequest, recallRequest } from '../requests.ts'
+import { agentIdSchema, pinRequest, recallRequest } from '../requests.ts'
 import { findPinOwner } from '../store/pins.ts'
-import { cursorArgument, fits, fittingPart, fittingText, nextCursor } from './parts.ts'
-import { tool, workspaceId, writer, type Tool } from './tool.ts'
+import { cursorArgument, fits, fittingPart, fittingText, isShort, nextCursor } from './parts.ts'
+import { tool, workspaceId, type Tool } from './tool.ts'
 
 const { query, mode, k, watermark, label } = pinRequest.shape
 const pinChoices = { mode: mode.unwrap().optional(), k: k.unwrap().optional() }
@@ -28,7 +28,8 @@ export const recallTools: readonly Tool[] = [
     async (call, { workspace_id, cursor, ...request }) => {
       const isSized = request.k !== undefined
       const answer = await call.service.recall.run(call.caller, await call.workspace(workspace_id), request)
-      if (cursor === undefined && (isSized || fits(answer.results))) return answer
+      const json = JSON.stringify(answer)
+      if (cursor === undefined && (isSized || isShort(json) || fits(answer.results))) return json
       const hits = isSized ? answer.results : answer.results.map(withShortText)
       const { items, rest } = fittingPart(hits, cursor, isSized)
       return { ...answer, results: items, ...rest }
@@ -47,7 +48,7 @@ export const recallTools: readonly Tool[] = [
         ...pinChoices,
         watermark,
         label,
-        agent_id: writer.optional(),
+        agent_id: agentIdSchema.optional(),
       })
       .transform(({ query: asked, ...rest }) => {
         const pinned = typeof asked === 'string' ? { query: asked } : asked

@@ -3,7 +3,6 @@ import type { Caller } from '../caller.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import type { Claim } from '../identity.ts'
 import { SYSTEM_AGENT, type Workspace } from '../model.ts'
-import { agentIdSchema } from '../requests.ts'
 import { parseWith } from '../routes/route.ts'
 import type { MemoryService } from '../service.ts'
 
@@ -28,28 +27,29 @@ interface ToolFacts {
 export interface Tool extends ToolFacts {
   input: z.ZodType
   output: z.ZodType
-  /** Gives what runs the call. @throws invalid_input for missing, mistyped and unknown arguments. */
-  prepare: (args: unknown) => (call: ToolCall) => Promise<object>
+  /** Gives what runs the call and answers JSON. @throws invalid_input for missing, mistyped and unknown arguments. */
+  prepare: (args: unknown) => (call: ToolCall) => Promise<string>
 }
 
-/** A tool whose handler takes what `input` gives and answers what `output` describes. */
+/** A tool whose handler takes what `input` gives and answers what `output` describes, or its JSON where it has made that. */
 export const tool = <Input, Output extends object>(
   facts: ToolFacts,
   input: z.ZodType<Input>,
   output: z.ZodType<Output>,
-  handle: (call: ToolCall, args: Input) => Promise<Output>,
+  handle: (call: ToolCall, args: Input) => Promise<Output | string>,
 ): Tool => ({
   ...facts,
   input,
   output,
   prepare: (raw) => {
     const args = parseWith(input, raw)
-    return (call) => handle(call, args)
+    return async (call) => {
+      const answer = await handle(call, args)
+      return typeof answer === 'string' ? answer : JSON.stringify(answer)
+    }
   },
 })
 
-/** The argument that names who writes. */
-export const writer = agentIdSchema.refine((id) => !/[\p{Cc}\ufffd]/u.test(id), 'must be printable')
 export const workspaceId = z.string()
 export const deletedAnswer = z.object({ deleted: z.string() })
 

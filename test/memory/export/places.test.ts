@@ -70,6 +70,28 @@ test('vectors go to pgvector', async () => {
   await server.stop()
 })
 
+test.each(['sqlite', 'postgres'] as const)(
+  'an index filled before an import holds nothing of what was replaced: %s',
+  async (dialect) => {
+    const [here, there] = [await createPlace(dialect), await createPlace(dialect)]
+    const [ws = ''] = await within(here, (memory) => live(memory, STORY))
+    const text = await exported(here)
+    await imported(there, text)
+    const request = { query: 'rye bread', mode: 'hybrid' as const, k: 1, include_cells: false }
+    await within(there, async ({ service }) => {
+      const workspace = await service.requireWorkspace(ws)
+      await service.imprint.run(caller(), workspace, { content: 'Rye bread!' })
+      const before = await service.recall.run(caller(), workspace, request)
+      expect([before.results[0]?.text, before.total_candidates_scanned]).toEqual(['Rye bread!', 4])
+      await imported(there, text, { rule: 'overwrite' })
+      const { results, total_candidates_scanned } = await service.recall.run(caller(), workspace, request)
+      expect([results[0]?.text, total_candidates_scanned]).toEqual(['The keeper likes rye bread.', 3])
+    })
+    await here.remove()
+    await there.remove()
+  },
+)
+
 test('a running server shows at once what was imported beside it, and what replaced it', async () => {
   const [here, there] = [await createPlace(), await createPlace()]
   const api = await startMemoryApi({ dialect: 'sqlite', dataDir: there.env['MEM_DATA_DIR'] ?? '' })

@@ -1,6 +1,10 @@
-import { describe, expect, it, test } from 'vitest'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, test } from 'vitest'
 import { splitFrontMatter } from '../../../src/memory/importers/front-matter.ts'
 import { linksIn, LinkTargets } from '../../../src/memory/importers/markdown-links.ts'
+import { readMarkdown } from '../../../src/memory/importers/markdown.ts'
 
 describe('front matter', () => {
   it.each([
@@ -48,4 +52,25 @@ test('names are looked for beside the file, then from the top; paths from the fi
   expect(find('a/deep/bread.md', '../../sea.md', false)).toBe('sea.md')
   expect(find('a/deep/bread.md', '../../b/lamp', false)).toBe('b/lamp.md')
   expect(find('a/bread.md', '../../sea.md', false)).toBeUndefined()
+})
+
+test('a linked folder is read, but not for ever; hidden ones are not', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'mem-test-markdown-'))
+  onTestFinished(() => rmSync(root, { recursive: true }))
+  for (const folder of ['notes/sub', 'notes/.hidden', 'elsewhere']) mkdirSync(join(root, folder), { recursive: true })
+  const files = [
+    'notes/a.md',
+    'notes/sub/b.markdown',
+    'notes/.hidden/c.md',
+    'notes/.d.md',
+    'elsewhere/e.MD',
+    'notes/f.txt',
+  ]
+  for (const file of files) writeFileSync(join(root, file), file)
+  symlinkSync(join(root, 'notes'), join(root, 'notes/sub/again'))
+  symlinkSync(join(root, 'elsewhere'), join(root, 'notes/linked'))
+  symlinkSync(join(root, 'nowhere'), join(root, 'notes/broken'))
+  const found: string[] = []
+  for await (const item of readMarkdown(join(root, 'notes'))) found.push(`${item.kind} ${item.where}`)
+  expect(found).toEqual(['memory a.md', 'memory linked/e.MD', 'memory sub/b.markdown'])
 })

@@ -12,11 +12,12 @@ export interface FileChange {
 
 /** A source over a file of changes, read again for each search, so that two threads see the same. */
 export function openCellSource({ file }: { file: string }): CellSource {
-  const read = (workspaceId: string): FileChange[] => {
+  const readAll = (): FileChange[] => {
     const changes: FileChange[] = JSON.parse(readFileSync(file, 'utf8'))
     if (changes.some((change) => change.memoryId === 'poison')) throw new Error(`${file} cannot be read`)
-    return changes.filter((change) => change.workspaceId === workspaceId)
+    return changes
   }
+  const read = (workspaceId: string): FileChange[] => readAll().filter((change) => change.workspaceId === workspaceId)
   return {
     async count(workspaceId) {
       return read(workspaceId).reduce((sum, { cells }) => sum + cells.length, 0)
@@ -41,6 +42,7 @@ export function openCellSource({ file }: { file: string }): CellSource {
         yield batch
       }
     },
+    has: async (cellNo) => readAll().some(({ cells }) => cells.some((cell) => cell.cellNo === cellNo)),
     version: () => undefined,
     async close() {},
   }

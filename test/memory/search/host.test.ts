@@ -84,6 +84,15 @@ describe.each([
   const found = async (text: string, mode?: SearchQuery['mode'], model = MODEL): Promise<string[]> =>
     (await host.search('ws', model, query(text, mode), patient())).hits.map((hit) => hit.memoryId)
 
+  test('nothing is found of a workspace that another took the place of', async () => {
+    expect(await found('river')).toEqual(['mem_a', 'mem_b'])
+    const seq = changes.length + 1
+    changes = [{ workspaceId: 'ws', memoryId: 'mem_z', seq, cells: [{ cellNo: 9_000, text: 'a river' }] }]
+    await writeFile(file, JSON.stringify(changes))
+    expect(await found('river')).toEqual(['mem_z'])
+    expect(await found('otter')).toEqual([])
+  })
+
   test('a search sees what was written before it', async () => {
     expect(await found('otter')).toEqual(['mem_a'])
     await put('ws', 'mem_d', 'an otter')

@@ -136,8 +136,8 @@ export class Bodies {
     for (const version of keys) {
       const bytes = bodies.get(keyOf(version))
       const body = bytes && decodeVersion(bytes)
-      if (body) found.set(version.watermark, body)
-      else
+      if (bytes) found.set(version.watermark, body ?? DAMAGED)
+      if (!body)
         this.#log.warn(
           { key: keyOf(version) },
           bytes ? 'a body in the content store is damaged' : 'a body is not in the content store',
@@ -183,6 +183,9 @@ export class Bodies {
     }
   }
 }
+
+/** Of an object that is there, but cannot be read: no body that says something has its MD5. */
+const DAMAGED: VersionBody = { content: '', cells: [] }
 
 const isApart = ({ content, content_bytes: bytes }: Pick<VersionRef, 'content' | 'content_bytes'>): boolean =>
   content === null || bytes !== null
