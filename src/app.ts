@@ -30,12 +30,14 @@ import { createListener } from './http/listener.ts'
 import { measureRequests } from './http/metrics.ts'
 import { memoryMetrics } from './memory/metrics.ts'
 import { mountMemory, metricsRoute } from './memory/routes/index.ts'
-import { mountOpen, mountRest, platformRoutes } from './platform/routes/index.ts'
+import { mountOpen, mountRest, platformRoutes, unreadable } from './platform/routes/index.ts'
 import type { ScryptParameters } from './platform/passwords.ts'
 import type { UserWatch } from './platform/ports.ts'
 import type { Platform } from './platform/service.ts'
 
 const SHUTDOWN_MS = 15_000
+/** What is left of it at least for requests beside the calls of models. */
+const LAST_MS = 1000
 
 export interface App {
   /** Binds the configured address and gives the URL. */
@@ -83,7 +85,10 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     ...ofListener,
     tls,
     front: gateway?.front,
-    unreadable: (message, path) => (listenAddr === '' && isKernels(path) ? kernel?.unreadable(message) : undefined),
+    unreadable: (message, path) => {
+      if (listenAddr === '' && isKernels(path)) return kernel?.unreadable(message)
+      return platform && (!memory || path?.startsWith('/rest/')) ? unreadable(message) : undefined
+    },
   })
   const multiTenant = server.mode === 'multi-tenant'
   const figures = [
@@ -142,10 +147,14 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       return url
     },
     close: async () => {
-      await within(
-        SHUTDOWN_MS,
-        Promise.all([gateway?.stop(), kernel?.stop(), listener.close(), kernelListener.close()]),
-      )
+      const since = performance.now()
+      // While calls of models run on, new ones are let in to be told that the server goes.
+      const drain = async (): Promise<void> => {
+        await gateway?.stop()
+        await within(Math.max(LAST_MS, SHUTDOWN_MS - (performance.now() - since)), listener.close())
+      }
+      const others = Promise.all([kernel?.stop(), kernelListener === listener ? undefined : kernelListener.close()])
+      await Promise.all([drain(), within(SHUTDOWN_MS, others)])
       await opened.close()
     },
     reloadCertificate: async () => {

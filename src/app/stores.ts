@@ -9,7 +9,7 @@ import { ConfigError } from '../config/errors.ts'
 import type { Config } from '../config/load.ts'
 import { requireS3 } from '../config/s3.ts'
 import type { Database } from '../database/database.ts'
-import { migrate, MigrationError } from '../database/migrate.ts'
+import { migrate, MigrationError, readMigrationStates } from '../database/migrate.ts'
 import { openDatabase } from '../database/open.ts'
 import type { Logger } from '../memory/ports.ts'
 import type { SeamDatabases } from '../memory/seams.ts'
@@ -35,7 +35,7 @@ export async function openStores(
     opened.set(store.dsn, known)
     return known
   }
-  mkdirSync(config.storage.data_dir, { recursive: true, mode: 0o700 })
+  makeDataDir(config)
   const { metadata, vector, graph, ledger, content } = config.stores
   const metadataDatabase = await open('metadata', metadata)
   const ledgerFile = ledger.driver === 'file' ? new LedgerFile(ledger.dsn, clock, log) : undefined
@@ -54,6 +54,15 @@ export async function openStores(
       await ledgerFile?.close()
       for (const database of opened.values()) await (await database).close()
     },
+  }
+}
+
+/** @throws ConfigError */
+function makeDataDir({ storage: { data_dir: path } }: Config): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new ConfigError('storage.data_dir', `storage.data_dir ${path} cannot be made: ${errorText(error)}`)
   }
 }
 
@@ -117,6 +126,14 @@ async function preparePgvector(
   }
 }
 
+const SERVICE = 'memory'
+const MIGRATIONS = join(packageRoot, 'migrations/memory')
+
+/** Changes nothing. @throws MigrationError where a start would refuse the schema */
+export async function requireKnownSchema(database: Database): Promise<void> {
+  await readMigrationStates(database, SERVICE, MIGRATIONS, 'schema_migrations')
+}
+
 async function openMigrated(
   config: Config,
   seam: string,
@@ -126,7 +143,7 @@ async function openMigrated(
   const key = `storage.${seam}_dsn`
   try {
     const database = openDatabase({ ...addressOf(config, store), flushesAtOnce })
-    await migrate(database, 'memory', join(packageRoot, 'migrations/memory'), systemClock.now())
+    await migrate(database, SERVICE, MIGRATIONS, systemClock.now())
     return database
   } catch (error) {
     if (error instanceof MigrationError) throw new ConfigError(key, `${maskPassword(store.dsn)}: ${error.message}`)

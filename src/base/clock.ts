@@ -6,16 +6,22 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() }
 
-/** The second written last: most times that are written lie close together. */
-let latest = { second: Number.NaN, text: '' }
+/** The time written last, and its second: most times that are written lie close together. */
+let latest = { ms: Number.NaN, text: '', second: Number.NaN, start: '' }
 
 /** RFC 3339 in UTC with exactly three fraction digits. @throws RangeError for no time */
 export function toTimestamp(ms: number): string {
   const whole = Math.trunc(ms)
+  if (whole === latest.ms) return latest.text
   const second = Math.floor(whole / 1000)
-  if (second !== latest.second) latest = { second, text: new Date(second * 1000).toISOString().slice(0, -4) }
-  return `${latest.text}${String(whole - second * 1000).padStart(3, '0')}Z`
+  const start = second === latest.second ? latest.start : new Date(second * 1000).toISOString().slice(0, -4)
+  const text = `${start}${String(whole - second * 1000).padStart(3, '0')}Z`
+  latest = { ms: whole, text, second, start }
+  return text
 }
+
+/** Epoch ms of what `toTimestamp` has written; NaN for what is no time. */
+export const fromTimestamp = (text: string): number => (text === latest.text ? latest.ms : Date.parse(text))
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)\s*([Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
 

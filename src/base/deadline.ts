@@ -9,14 +9,22 @@ export async function withDeadline<T>(
 ): Promise<T> {
   const ending = new AbortController()
   const end = (): void => ending.abort(outer.reason)
-  const late = (): void => ending.abort(new DOMException('the time is up', 'TimeoutError'))
-  const timer = setTimeout(late, ms).unref()
   if (outer.aborted) end()
   outer.addEventListener('abort', end)
   try {
-    return await work(ending.signal)
+    return await endAfter(ms, ending, () => work(ending.signal))
+  } finally {
+    outer.removeEventListener('abort', end)
+  }
+}
+
+/** Runs work, and aborts `ending` when time is up before the work has ended. */
+export async function endAfter<T>(ms: number, ending: AbortController, work: () => Promise<T>): Promise<T> {
+  const late = (): void => ending.abort(new DOMException('the time is up', 'TimeoutError'))
+  const timer = setTimeout(late, ms).unref()
+  try {
+    return await work()
   } finally {
     clearTimeout(timer)
-    outer.removeEventListener('abort', end)
   }
 }

@@ -4,13 +4,25 @@ import type { Clock } from './clock.ts'
 
 const POOL_BYTES = 4096
 let pool = Buffer.alloc(0)
+let taken = 0
 
-/** Bytes of the system's generator, asked for many at a time: one by one took 4 % of an imprint. */
+/** Where in the pool so many new bytes are: of the system's generator, as one by one they took 4 % of an imprint. */
+function take(count: number): number {
+  if (taken + count > pool.length) [pool, taken] = [randomBytes(Math.max(count, POOL_BYTES)), 0]
+  taken += count
+  return taken - count
+}
+
+/** Random bytes. */
 export function pooledBytes(count: number): Buffer {
-  if (pool.length < count) pool = randomBytes(Math.max(count, POOL_BYTES))
-  const taken = pool.subarray(0, count)
-  pool = pool.subarray(count)
-  return taken
+  const at = take(count)
+  return pool.subarray(at, at + count)
+}
+
+/** A random number: at least 0, less than 1. */
+function fraction(): number {
+  const at = take(4)
+  return pool.readUInt32LE(at) / 2 ** 32
 }
 
 /** Makes ids of the form `<prefix>` + ULID, monotonic within a process. */
@@ -18,21 +30,24 @@ export type IdSource = (prefix: string) => string
 
 /** Time-ordered ids keep inserts at the end of the index; a random key costs up to twice the CPU per insert. */
 export function createIdSource(clock: Clock): IdSource {
-  const next = monotonicFactory(() => pooledBytes(4).readUInt32LE() / 2 ** 32)
+  const next = monotonicFactory(fraction)
   return (prefix) => prefix + next(clock.now())
 }
 
-/** The digits of a UUID up to its variant: a time in epoch ms, the version, three more digits. */
-function uuidHead(ms: number, digits: string): string {
-  const time = ms.toString(16).padStart(12, '0')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${digits}`
+/** Of the millisecond asked for last: many ids are made in one. */
+let latest = { ms: Number.NaN, head: '' }
+
+/** The digits of a UUID up to its variant's: a time in epoch ms, the version. */
+function uuidHead(ms: number): string {
+  if (ms !== latest.ms) {
+    const time = ms.toString(16).padStart(12, '0')
+    latest = { ms, head: `${time.slice(0, 8)}-${time.slice(8)}-7` }
+  }
+  return latest.head
 }
 
 /** A UUID of version 7 (RFC 9562) for a time in epoch ms; those of one millisecond come in no order. */
-export function uuidAt(ms: number): string {
-  const chance = randomUUID()
-  return uuidHead(ms, chance.slice(15, 18)) + chance.slice(18)
-}
+export const uuidAt = (ms: number): string => uuidHead(ms) + randomUUID().slice(15)
 
 const COUNTER_BITS = 12
 
@@ -47,6 +62,6 @@ export function createUuidSource(clock: Clock): () => string {
     const now = clock.now()
     if (now > at) [at, counter] = [now, 0]
     else if (++counter >= 1 << COUNTER_BITS) [at, counter] = [at + 1, 0]
-    return uuidHead(at, counter.toString(16).padStart(3, '0')) + randomUUID().slice(18)
+    return uuidHead(at) + counter.toString(16).padStart(3, '0') + randomUUID().slice(18)
   }
 }

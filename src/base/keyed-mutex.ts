@@ -2,6 +2,11 @@
 export class KeyedMutex {
   readonly #tails = new Map<string, Promise<unknown>>()
 
+  /** Whether one that is run now would wait. */
+  isTaken(key: string): boolean {
+    return this.#tails.has(key)
+  }
+
   async run<T>(key: string, fn: () => Promise<T>): Promise<T> {
     const before = this.#tails.get(key)
     const mine = (before ?? Promise.resolve()).then(fn, fn)

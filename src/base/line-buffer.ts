@@ -1,16 +1,18 @@
 import pino from 'pino'
 
 /** Lines are written many at a time: each by itself costs more than to answer a request. */
-const BUFFER_LENGTH = 64 * 1024
+const BUFFER_BYTES = 64 * 1024
 const BUFFER_MS = 100
+/** The most that a unit of a text takes. */
+const UNIT_BYTES = 3
 
 /**
- * Lines on their way to a file. They are joined when they are written: a stream that joins them as they come copies all that
- * waits for each.
+ * Lines on their way to a file. They are put down as bytes as they come: texts put together of many small ones, as lines are,
+ * are a burden to every collection that they wait through.
  */
 export class LineBuffer {
   readonly #fd: number
-  #lines: string[] = []
+  readonly #bytes = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   #length = 0
   #timer: NodeJS.Timeout | undefined
   #stream: ReturnType<typeof pino.destination> | undefined
@@ -20,18 +22,18 @@ export class LineBuffer {
   }
 
   write(line: string): void {
-    this.#lines.push(line)
-    this.#length += line.length
     if (!this.#timer) this.#start()
-    if (this.#length >= BUFFER_LENGTH) this.flush()
+    const most = line.length * UNIT_BYTES
+    if (this.#length + most > BUFFER_BYTES) this.flush()
+    if (most > BUFFER_BYTES) this.#open().write(line)
+    else this.#length += this.#bytes.write(line, this.#length)
   }
 
   flush(): void {
-    if (this.#lines.length === 0) return
-    const text = this.#lines.join('')
-    this.#lines = []
+    if (this.#length === 0) return
+    const lines = this.#bytes.toString('utf8', 0, this.#length)
     this.#length = 0
-    this.#open().write(text)
+    this.#open().write(lines)
   }
 
   #start(): void {

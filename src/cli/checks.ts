@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'nod
 import { dirname, resolve } from 'node:path'
 import { addressOf } from '../app/database.ts'
 import { embedderSettings } from '../app/memory.ts'
-import { contentAddress } from '../app/stores.ts'
+import { contentAddress, requireKnownSchema } from '../app/stores.ts'
 import { systemClock } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
 import { MemoryNetworkError } from '../client/errors.ts'
@@ -11,6 +11,7 @@ import { MemoryClient } from '../client/memory-client.ts'
 import { parseAddress } from '../config/address.ts'
 import { maskPassword, type Store } from '../config/dsn.ts'
 import type { Config, Sources } from '../config/load.ts'
+import { MigrationError } from '../database/migrate.ts'
 import { openDatabase } from '../database/open.ts'
 import { createEmbedder } from '../memory/embedder/registry.ts'
 import { openContent } from '../memory/store/content/open.ts'
@@ -71,6 +72,7 @@ async function checkStore(config: Config, store: Store<string>): Promise<Found> 
     const database = openDatabase({ ...addressOf(config, store), readonly: true })
     try {
       await database.ping()
+      await requireKnownSchema(database)
       const { vector } = config.stores
       const needsPgvector = vector.driver === 'pgvector' && vector.dsn === store.dsn
       const problem = needsPgvector ? await missingPgvector(database) : undefined
@@ -80,6 +82,8 @@ async function checkStore(config: Config, store: Store<string>): Promise<Found> 
     }
     return ok(`${place} answers`)
   } catch (error) {
+    if (error instanceof MigrationError)
+      return failed(`${place}: ${error.message}`, 'The server does not start with it.')
     const fix =
       store.driver === 'sqlite'
         ? 'Is it a SQLite file that this user may read and write? `mem backup restore` brings a copy back.'

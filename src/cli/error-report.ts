@@ -54,17 +54,28 @@ function explain(error: unknown, words: readonly string[]): Report {
   return {
     exitCode: EXIT.failure,
     message: errorText(error),
-    hint: 'This looks like a fault of mem; --verbose shows where.',
+    hint: isDamage(error)
+      ? 'The database file is damaged: stop the server, and bring a copy back with `mem backup restore`.'
+      : 'This looks like a fault of mem; --verbose shows where.',
     stack: error instanceof Error ? error.stack : undefined,
   }
 }
 
-function explainNetworkError({ message, code }: MemoryNetworkError): Report {
-  const hint =
-    code === 'ECONNREFUSED'
-      ? 'Is the server running? Start it with `mem serve`, or point --endpoint (MEM_ENDPOINT) at it.'
-      : 'Check --endpoint (MEM_ENDPOINT).'
-  return { exitCode: EXIT.failure, message, hint }
+const isDamage = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^SQLITE_(CORRUPT|NOTADB)/.test(String(error.code))
+
+const explainNetworkError = ({ message, code = '' }: MemoryNetworkError): Report => ({
+  exitCode: EXIT.failure,
+  message,
+  hint: NETWORK_HINTS[code] ?? 'Check --endpoint (MEM_ENDPOINT).',
+})
+
+const UNKNOWN_CERTIFICATE = 'Trust the certificate of the server: NODE_EXTRA_CA_CERTS=server.crt mem ...'
+const NETWORK_HINTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'Is the server running? Start it with `mem serve`, or point --endpoint (MEM_ENDPOINT) at it.',
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_CERTIFICATE,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_CERTIFICATE,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_CERTIFICATE,
 }
 
 function explainApiError(error: MemoryApiError): Report {

@@ -133,7 +133,10 @@ export async function verifyBackup(directory: string): Promise<Manifest> {
 
 async function readManifest(directory: string): Promise<Manifest> {
   try {
-    return manifestSchema.parse(JSON.parse(await readFile(join(directory, MANIFEST), 'utf8')))
+    const { data, error } = manifestSchema.safeParse(JSON.parse(await readFile(join(directory, MANIFEST), 'utf8')))
+    if (data) return data
+    const [issue] = error.issues
+    throw new Error(`${issue?.path.join('.')} in ${MANIFEST}: ${issue?.message}`)
   } catch (error) {
     throw new BackupError(`${directory} holds no backup that this version reads: ${errorText(error)}`)
   }

@@ -44,7 +44,7 @@ export function refuseBad(value: unknown, strings: boolean, depth = 0): void {
   if (strings && typeof value === 'string') refuseBadString(value)
   if (value === Infinity || value === -Infinity) throw new BodyError('a number is too large')
   if (typeof value !== 'object' || value === null) return
-  if (depth > DEPTH_MAX) throw new BodyError(`the body is nested deeper than ${DEPTH_MAX} levels`)
+  if (depth > DEPTH_MAX) throw new BodyError(`the JSON is nested deeper than ${DEPTH_MAX} levels`)
   if (strings && !Array.isArray(value)) Object.keys(value).forEach(refuseBadString)
   for (const item of Object.values(value)) refuseBad(item, strings, depth + 1)
 }

@@ -1,4 +1,11 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createSecureServer, type ServerOptions as SecureOptions } from 'node:https'
 import { Readable } from 'node:stream'
 import type { Socket } from 'node:net'
@@ -26,11 +33,17 @@ export interface ListenerOptions {
 export interface Front {
   handles(url: string): boolean
   handle: RequestListener
+  /** How long a request of its own may take to arrive (ms). */
+  readonly arrivalMs: number
+  /** The JSON that says what is wrong with a request below its paths. */
+  unreadable(message: string, path: string, requestId: string): string
 }
 
 /** Larger bodies are refused by whoever reads them. Contract: memory.md 2.3. */
 export const BODY_MAX_BYTES = 8 * 1024 * 1024
 const HEADERS_TIMEOUT_MS = 10_000
+/** Node looks only every 30 s which requests are too slow. */
+const CHECK_MS = 1000
 /** Longer than proxies in front keep theirs. */
 const KEEP_ALIVE_MS = 72_000
 /** An identity proof may hold a whole system prompt. */
@@ -53,6 +66,10 @@ declare module 'fastify' {
  * Guards, errors and the reading of bodies belong to the services.
  */
 export function createListener(options: ListenerOptions): FastifyInstance {
+  const unreadable: Unreadable = (message, path, id) =>
+    path !== undefined && options.front?.handles(path)
+      ? options.front.unreadable(message, path, id)
+      : options.unreadable?.(message, path, id)
   const app = Fastify({
     loggerInstance: options.log,
     // Services read bodies by schemas of their own: the framework's compilers would only be loaded for nothing.
@@ -60,8 +77,8 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: (request) => requestId(request, options.ids),
     // `%40` and `%3A` equal `@` and `:` before routes are matched.
-    rewriteUrl: (request) => decodeMarks(request.url ?? '/'),
-    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, options),
+    rewriteUrl: (request) => decodeMarks(withoutOrigin(request.url ?? '/')),
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, { ...options, unreadable }),
     forceCloseConnections: 'idle',
     ...schemeOf(options),
     serverFactory: (handler) => createHttpServer(options, handler),
@@ -100,6 +117,7 @@ function closeUnused(app: FastifyInstance, opened: 'connection' | 'secureConnect
   const { server } = app
   const sockets = new Set<Socket>()
   server.on(opened, (socket: Socket) => {
+    if (sockets.has(socket)) return // read again behind an upgrade that was not taken
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
@@ -124,7 +142,8 @@ function createHttpServer(options: ListenerOptions, handler: RequestListener): S
   const { tls, timeoutMs, front, allowedOrigins } = options
   const limits: ServerOptions = {
     headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: timeoutMs + HEADERS_TIMEOUT_MS,
+    connectionsCheckingInterval: CHECK_MS,
+    requestTimeout: Math.max(timeoutMs, front?.arrivalMs ?? 0) + HEADERS_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: HEADERS_MAX_BYTES,
     // Node's own refusal has no envelope; the guards look at Host where it matters.
@@ -133,14 +152,28 @@ function createHttpServer(options: ListenerOptions, handler: RequestListener): S
   const listener: RequestListener = (request, response) => {
     const isBrowsed = allowedOrigins.length > 0
     // The framework answers what a browser asks before it lets a page ask.
-    if (!front || !isInFront(request, options) || (isBrowsed && request.method === 'OPTIONS'))
+    if (!front || !isInFront(request, options) || (isBrowsed && request.method === 'OPTIONS')) {
+      if (front) limitArrival(request, response, options)
       handler(request, response)
-    else {
+    } else {
       if (isBrowsed) response.setHeaders(new Map(Object.entries(corsHeaders(request, allowedOrigins, true))))
       front.handle(request, response)
     }
   }
-  return tls ? createSecureServer({ ...limits, ...tls }, listener) : createServer(limits, listener)
+  const server = tls ? createSecureServer({ ...limits, ...tls }, listener) : createServer(limits, listener)
+  // What a client expects beyond `100-continue` nobody has to meet, and Node's own refusal has no envelope.
+  return server.on('checkExpectation', listener)
+}
+
+/** Node's own limit is that of the whole server: with a front, the framework's requests need a shorter one. */
+function limitArrival(request: IncomingMessage, response: ServerResponse, options: ListenerOptions): void {
+  const { headers, socket } = request
+  if (headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0') return
+  const late = Object.assign(new Error('the body came too slowly'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+  const end = (): void => void (response.headersSent ? socket.destroy() : answerUnreadable(late, socket, options))
+  const timer = setTimeout(end, options.timeoutMs)
+  const stop = (): void => clearTimeout(timer)
+  request.once('end', stop).once('close', stop)
 }
 
 function requestId(request: IncomingMessage, ids: IdSource): string {
@@ -148,12 +181,16 @@ function requestId(request: IncomingMessage, ids: IdSource): string {
   return typeof sent === 'string' && REQUEST_ID.test(sent) ? sent : ids('req_')
 }
 
+/** A client may name the whole address, as it would to a proxy. */
+const withoutOrigin = (url: string): string =>
+  url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*(?=\/)/i, '')
+
 function decodeMarks(url: string): string {
   const end = url.indexOf('?')
   const path = end < 0 ? url : url.slice(0, end)
   if (!path.includes('%')) return url
-  // What decodes to nothing is an unknown path like any other, and passes the same guards.
-  const decodable = isDecodable(path) ? path : path.replaceAll('%', '%25')
+  // What decodes to nothing is an unknown path like any other, as U+0000 makes it, and passes the same guards.
+  const decodable = isDecodable(path) ? path : path.replaceAll('%', '%00')
   return decodable.replace(/%40/g, '@').replace(/%3a/gi, ':') + (end < 0 ? '' : url.slice(end))
 }
 

@@ -13,8 +13,10 @@ export function describeFault({ issues: [issue] }: z.core.$ZodError, value: unkn
     return { field, message: `${field} is not a known field` }
   }
   const field = issue?.path.join('.') ?? ''
-  return { field, message: `${field} ${explain(issue, value)}` }
+  return { field, message: `${field || 'it'} ${explain(issue, value)}` }
 }
+
+const LARGEST = Number.MAX_SAFE_INTEGER
 
 /** Our own messages read on from the field's name; the library's are made to. */
 function explain(issue: z.core.$ZodIssue | undefined, value: unknown): string {
@@ -25,9 +27,9 @@ function explain(issue: z.core.$ZodIssue | undefined, value: unknown): string {
     return given === undefined ? 'is required' : `must be ${article(issue.expected)}`
   }
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
-  return issue.message.startsWith('must') || issue.message.startsWith('has')
-    ? issue.message
-    : `is not valid: ${issue.message}`
+  if (issue.message.startsWith('must') || issue.message.startsWith('has')) return issue.message
+  if ('origin' in issue && issue.origin === 'int') return `must be between ${-LARGEST} and ${LARGEST}`
+  return `is not valid: ${issue.message}`
 }
 
 const isIndexable = (value: unknown): value is object => typeof value === 'object' && value !== null

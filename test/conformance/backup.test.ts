@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  cpSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -90,6 +91,39 @@ test('nothing is overwritten, and a damaged backup is refused', async () => {
   rmSync(at('copy/manifest.json'))
   expect((await backup('restore', at('copy'), elsewhere)).stderr).toContain('holds no backup')
   expect(existsSync(at('elsewhere'))).toBe(false)
+})
+
+test('what is in the way, or no manifest, is told in words', async () => {
+  const api = await startMemoryApi({ dialect: 'sqlite', dataDir: at('data') })
+  await api.stop()
+  writeFileSync(at('file'), '')
+  const inTheWay = await backup('create', at('file'))
+  expect(inTheWay).toMatchObject({ code: 4, stdout: '' })
+  expect(inTheWay.stderr).not.toContain('fault of mem')
+  expect(await backup('create', at('copy'))).toMatchObject({ code: 0 })
+  const there = await backup('restore', at('copy'), { MEM_DATA_DIR: at('file', 'data') })
+  expect(there).toMatchObject({ code: 4, stdout: '' })
+  expect(there.stderr).not.toContain('fault of mem')
+  const manifest = readFileSync(at('copy/manifest.json'), 'utf8')
+  writeFileSync(at('copy/manifest.json'), manifest.replace('metadata.db', '../metadata.db'))
+  const { stderr } = await backup('restore', at('copy'), { MEM_DATA_DIR: at('elsewhere') })
+  expect(stderr).toMatch(/holds no backup .* files\.0\.name in manifest\.json/)
+})
+
+test('bodies that are in files are not in it; with a copy of them beside it everything is read again', async () => {
+  const env = (data: string): Record<string, string> => ({ MEM_DATA_DIR: at(data), MEM_CONTENT_DRIVER: 'file' })
+  const api = await startMemoryApi({ dialect: 'sqlite', dataDir: at('data'), env: env('data') })
+  const ws = await api.workspace()
+  const id = await api.imprint(ws, 'The keeper likes rye bread.')
+  const made = await backup('create', at('copy'), env('data'))
+  expect(made.code).toBe(0)
+  expect(made.stderr).toContain(`Bodies are in ${at('data', 'content')}`)
+  await api.stop()
+  expect(await backup('restore', at('copy'), env('restored'))).toMatchObject({ code: 0 })
+  cpSync(at('data', 'content'), at('restored', 'content'), { recursive: true })
+  const again = await startMemoryApi({ dialect: 'sqlite', dataDir: at('restored'), env: env('restored') })
+  expect((await again.call('GET', `/workspaces/${ws}/memories/${id}`)).body.content).toBe('The keeper likes rye bread.')
+  await again.stop()
 })
 
 test('the file of the kernel is in it, where there is one', async () => {

@@ -94,8 +94,10 @@ describe.each(CONTENT_DRIVERS)('content in %s', (driver) => {
     const M = `/workspaces/${ws}/memories/${id}`
     const [key = ''] = (await keysOf(place, ws)).filter((each) => each.includes(id))
     const whole = (await place.store.get([key])).get(key) ?? Buffer.alloc(0)
-    await place.store.put(key, Buffer.from(Buffer.from(whole).toString().replace('ropes', 'soaps')))
-    expectError(await api.call('GET', M), 500, 'internal_error', { reason: 'content_damaged' })
+    for (const damaged of [Buffer.from(whole).toString().replace('ropes', 'soaps'), 'no object of ours', '']) {
+      await place.store.put(key, Buffer.from(damaged))
+      expectError(await api.call('GET', M), 500, 'internal_error', { reason: 'content_damaged' })
+    }
     await place.store.delete([key])
     expectError(await api.call('GET', M), 500, 'internal_error', { reason: 'content_lost' })
     expectError(await api.call('POST', `${M}:append`, { content: '!' }), 500, 'internal_error', {

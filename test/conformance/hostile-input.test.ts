@@ -106,6 +106,42 @@ describeOnBoth('hostile input', (api) => {
     }
   })
 
+  test('memory#118 a refusal tells back only the beginning of what was sent, and what there is instead', async () => {
+    const { W, M } = await setUp()
+    const huge = 'x'.repeat(MIB)
+    const bodies: [path: string, body: object][] = [
+      ['/workspaces', { name: 'x', chunker_id: huge }],
+      ['/workspaces', { name: 'x', embedding_model: huge }],
+      ['/workspaces', { name: 'x', [huge]: 1 }],
+      [`${W}/memories`, { content: 'x', chunker_id: huge }],
+      [`${W}/memories`, { content: 'x', tags: { [huge]: 'v' } }],
+      [`${M}:append`, { content: 'x', expected_watermark: huge }],
+      [`${W}/graph/neighbors`, { memory_id: `mem_${huge}` }],
+      [`${W}/recall`, { query: 'x', mode: huge }],
+    ]
+    for (const [path, body] of bodies) {
+      const reply = await post(path, JSON.stringify(body))
+      expect(reply.status).toBeGreaterThanOrEqual(400)
+      expect(reply.text.length).toBeLessThan(4000)
+    }
+    const known = await post('/workspaces', '{"name": "x", "chunker_id": "words"}')
+    expect(JSON.parse(known.text).message).toContain('default, markdown, no-chunk, code-go, csv, jsonl')
+    const ops = await ask('GET', `${W}/ledger?op=write`)
+    expect(JSON.parse(ops.text).message).toContain('imprint, update')
+    const number = await post(`${W}/recall`, '{"query": "x", "k": 1e308}')
+    expect(JSON.parse(number.text).message).toBe('k must be between -9007199254740991 and 9007199254740991')
+  })
+
+  test('memory#118 a tag key that is too long is 400 by its name; one that decodes to nothing is no path', async () => {
+    const { M } = await setUp()
+    const long = await ask('PUT', `${M}/tags/${'k'.repeat(129)}`, '{"value":"x"}')
+    expect(expectEnvelope(long, 400, 'invalid_input')).toEqual({ field: 'key' })
+    for (const key of ['%ED%A0%80', '%ff', '%', 'a%00']) {
+      expectEnvelope(await ask('PUT', `${M}/tags/${key}`, '{"value":"x"}'), 404, 'not_found')
+    }
+    expect(JSON.parse((await ask('GET', M)).text).tags).toEqual({ k: 'v' })
+  })
+
   test('memory#118 no body causes a 5xx', async () => {
     const { W, M, id, other } = await setUp()
     const edge = { target_memory_id: other, edge_type: 'mentions' }

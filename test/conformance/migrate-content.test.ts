@@ -41,10 +41,13 @@ const targetOf = ({ env, dsn }: ContentPlace): string[] => [
   dsn,
 ]
 
-async function migrate(api: MemoryApi, ws: string, to: ContentPlace, ...flags: string[]) {
+const migrate = (api: MemoryApi, ws: string, to: ContentPlace, ...flags: string[]) =>
+  migrateIn(beside(api), ws, to, ...flags)
+
+async function migrateIn(stores: Record<string, string>, ws: string, to: ContentPlace, ...flags: string[]) {
   const { MEM_CONTENT_DRIVER: _driver, MEM_CONTENT_DSN: _dsn, ...credentials } = to.env
   const args = ['migrate', 'content', '--workspace', ws, ...targetOf(to), '--max-rate', '0', ...flags]
-  const { code, stdout, stderr } = await runCli(args, { env: { ...beside(api), ...credentials } })
+  const { code, stdout, stderr } = await runCli(args, { env: { ...stores, ...credentials } })
   const states = stdout
     .split('\n')
     .filter(Boolean)
@@ -122,6 +125,38 @@ describeOnBoth('migrate content', (api) => {
     expect(await migrate(api(), ws, to, '--verify')).toMatchObject(done({ skipped: 3, mismatches: 0 }))
     expectOk(await switched.call('DELETE', `${M}/${ids[0]}`))
     await expect.poll(() => keysOf(to, ws)).toHaveLength(3)
+  })
+
+  test('memory#141 from one content store to another: all versions, and nothing is read of the first any more', async () => {
+    const [from, to] = [await place('file'), await place('sqlite')]
+    const { dialect, dataDir, address } = api()
+    const startOn = async ({ env }: ContentPlace): Promise<MemoryApi> => {
+      const server = await startMemoryApi({ dialect, dataDir, postgresUrl: address.dsn, env })
+      cleanUps.push(() => server.stop())
+      return server
+    }
+    const { ws, ids } = await threeMemories(await startOn(from))
+    expect(await bodiesInRows(api(), ws)).toBe(0)
+    const stores = { ...beside(api()), ...from.env }
+    expect(await migrateIn(stores, ws, to, '--dry-run')).toMatchObject({ code: 0, last: { migrated: 3 } })
+    expect(await keysOf(to, ws)).toEqual([])
+    expect(await migrateIn(stores, ws, to)).toMatchObject({ code: 0, last: { migrated: 3, errors: 0 } })
+    const keys = await keysOf(from, ws)
+    expect((await keysOf(to, ws)).toSorted()).toEqual(keys.toSorted())
+    expect(await migrateIn(stores, ws, to)).toMatchObject({ code: 0, last: { migrated: 0, skipped: 3 } })
+    expect(await migrateIn(stores, ws, to, '--verify')).toMatchObject({ code: 0, last: { skipped: 3, mismatches: 0 } })
+
+    await from.store.delete(keys)
+    const server = await startOn(to)
+    const M = `/workspaces/${ws}/memories/${ids[0]}`
+    const { content, cells } = expectOk(await server.call('GET', M))
+    expect([content, cells[0].text]).toEqual(['otters in the river at dawn\n\nand at noon', content])
+    const { watermarks } = expectOk(await server.call('GET', `${M}/watermarks`))
+    expect(expectOk(await server.call('GET', `${M}@${watermarks.at(-1).watermark}`)).content).toBe(
+      'otters in the river',
+    )
+    const { results } = expectOk(await server.call('POST', `/workspaces/${ws}/recall`, { query: 'salt' }))
+    expect(results[0].text).toBe('bread and salt 🍞')
   })
 
   test('memory#141 a mismatch is exit code 4, and the next copy mends it', async () => {

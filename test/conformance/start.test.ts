@@ -104,6 +104,11 @@ describe('memory#126 start matrix', () => {
   })
 })
 
+test('a data directory that cannot be made: exit 78 naming its key', async () => {
+  const workspace = makeWorkspace({ file: '' })
+  expect(await refusal(workspace, ['--data-dir', 'file'])).toMatch(/storage\.data_dir .*file cannot be made/)
+})
+
 test('memory#127 key file 0600, 0640 accepted; 0644, 0660 refused with mode; both forms 78', async () => {
   const workspace = makeWorkspace({ 'mem.yaml': 'server: {addr: "127.0.0.1:0", api_key_file: ./key}' })
   const path = workspace.write('key', ' \n k-file\t\n', 0o600)

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { Writable } from 'node:stream'
 import { connect as connectSecurely } from 'node:tls'
 import { pino } from 'pino'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createIdSource } from '../../src/base/ids.ts'
-import { createListener } from '../../src/http/listener.ts'
+import { createListener, type Front } from '../../src/http/listener.ts'
 import { adjustableClock } from '../support/memory-api.ts'
 import { createAuthority } from '../support/certificates.ts'
 
@@ -30,4 +31,72 @@ test.each(['http', 'https'])('over %s an end does not wait for a connection that
   await listener.close()
   await closed
   expect(socket.bytesRead).toBe(0)
+})
+
+test('requests that arrive too slowly are looked for every second', async () => {
+  const ids = createIdSource(adjustableClock())
+  const { server } = createListener({ log, ids, timeoutMs: 1000, allowedOrigins: [] })
+  expect(server).toMatchObject({ headersTimeout: 10_000, connectionsCheckingInterval: 1000 })
+})
+
+/** A front for `/fast`, which begins an answer and goes on when it is told to; everything else is the framework's. */
+async function withFront(timeoutMs: number): Promise<(sent: string) => ReturnType<typeof connect>> {
+  const front: Front = {
+    handles: (url) => url.startsWith('/fast'),
+    handle: (_request, response) => void response.write('begun '),
+    arrivalMs: 60_000,
+    unreadable: (message, path) => JSON.stringify({ front: path, message }),
+  }
+  const unreadable = (): string => '{"framework":true}'
+  const ids = createIdSource(adjustableClock())
+  const listener = createListener({ log, ids, timeoutMs, allowedOrigins: [], front, unreadable })
+  listener.post('/slow', async () => 'never')
+  listener.get('/told', async ({ url }) => url)
+  const port = Number(new URL(await listener.listen({ port: 0, host: '127.0.0.1' })).port)
+  onTestFinished(async () => {
+    listener.server.closeAllConnections()
+    await listener.close()
+  })
+  return (sent) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(sent)
+    return socket
+  }
+}
+
+test('what cannot be read is told in the words of whom it was for', async () => {
+  const open = await withFront(60_000)
+  const said = async (sent: string): Promise<string> => (await text(open(sent))).split('\r\n\r\n')[1] ?? ''
+  expect(await said('POST /fast?a=1 HTTP/1.1\r\nContent-Length: -1\r\n\r\n')).toContain('"front":"/fast"')
+  expect(await said('POST /slow HTTP/1.1\r\nContent-Length: -1\r\n\r\n')).toBe('{"framework":true}')
+  expect(await said('POST http://any/fast HTTP/1.1\r\nContent-Length: -1\r\n\r\n')).toContain('"front":"/fast"')
+  expect(await said('get /fast HTTP/1.1\r\n\r\n')).toContain('"front":"/fast"')
+  expect(await said('POST /slow HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n')).toBe('{"framework":true}')
+})
+
+test('what cannot be read while an answer goes out ends the connection, and says nothing into the answer', async () => {
+  const open = await withFront(60_000)
+  const socket = open('POST /fast HTTP/1.1\r\nContent-Length: 0\r\n\r\n')
+  const begun = String(await once(socket, 'data'))
+  socket.write('NONSENSE\r\n\r\n')
+  expect(begun + (await text(socket))).not.toContain('400 Bad Request')
+})
+
+test('a body for the framework that comes too slowly is refused, though one for the front may take longer', async () => {
+  const open = await withFront(50)
+  const begin = (path: string): string => `POST ${path} HTTP/1.1\r\nContent-Length: 9\r\n\r\n{`
+  expect(await text(open(begin('/slow')))).toContain('{"framework":true}')
+  expect(String(await once(open(begin('/fast')), 'data'))).toContain('begun')
+})
+
+test('a request that names the whole address is one to its path', async () => {
+  const open = await withFront(60_000)
+  const socket = open('GET http://127.0.0.1:7777/told?a=1 HTTP/1.1\r\nConnection: close\r\n\r\n')
+  expect((await text(socket)).split('\r\n\r\n')[1]).toBe('/told?a=1')
+})
+
+test('an unknown expectation is no reason to refuse', async () => {
+  const open = await withFront(60_000)
+  const socket = open('POST /slow HTTP/1.1\r\nExpect: much\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 200/)
 })

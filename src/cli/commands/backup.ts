@@ -28,6 +28,9 @@ export const create = defineCommand({
       output.note('The kernel is in PostgreSQL, not in this backup: use pg_dump.')
     if (files[0].stores[0] === 'kernel')
       output.note(`There is no ${config.stores.metadata.dsn}: this is a backup of the kernel alone.`)
+    const content = config.stores.content
+    if (content && isCopiedApart('content', content.driver))
+      output.note(`Bodies are in ${content.dsn}, not in this backup: copy them after it.`)
     const facts = { version, created_at: toTimestamp(systemClock.now()) }
     const manifest = await refused(createBackup(files, dir, facts))
     await output.answer(manifest, () => manifest.files.map(({ name, bytes }) => [name, `${bytes} bytes`]))
@@ -50,6 +53,9 @@ export const restore = defineCommand({
   },
 })
 
+/** Bodies in files or S3 never change: copied after the records, they are all that the records need. */
+const isCopiedApart = (seam: string, driver: string): boolean => seam === 'content' && /^(file|s3)$/.test(driver)
+
 /** What servers made of them: all with a memory, that of the kernel where one ran, and alone where it is all that ran. */
 function filesThere(config: Config): [StoreFile, ...StoreFile[]] {
   const [first, ...others] = storeFiles(config)
@@ -63,7 +69,7 @@ function filesThere(config: Config): [StoreFile, ...StoreFile[]] {
 function storeFiles({ stores, kernel: { storage } }: Config): [StoreFile, ...StoreFile[]] {
   const placed = SEAMS.flatMap((seam): { seam: string; path: string }[] => {
     const store = stores[seam]
-    if (store === undefined) return []
+    if (store === undefined || isCopiedApart(seam, store.driver)) return []
     if (store.driver === 'sqlite') return [{ seam, path: store.dsn }]
     throw new CliError(
       EXIT.failure,
@@ -97,6 +103,7 @@ async function refused<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
-    throw error instanceof BackupError ? new CliError(EXIT.failure, error.message) : error
+    const isOfFiles = error instanceof Error && 'syscall' in error // a full disk, a path that is not ours
+    throw error instanceof BackupError || isOfFiles ? new CliError(EXIT.failure, error.message) : error
   }
 }

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Finding } from '../../../src/cli/finding.ts'
 import { writePair } from '../../../src/config/certificates.ts'
 import { createPair } from '../../../src/config/self-sign.ts'
+import { SqliteDriver } from '../../../src/database/sqlite-driver.ts'
 import { newSqliteStore } from '../../../src/kernel/store/store.ts'
 import { startMemoryApi } from '../../support/memory-api.ts'
 import { freePort } from '../../support/ports.ts'
@@ -123,6 +124,26 @@ test('a file that is no database fails', async () => {
     4,
     expect.stringMatching(/^failed .*not a database/),
   ])
+})
+
+test('a schema of a newer program fails, and a damaged file is told in words', async () => {
+  const data = join(directory, 'data')
+  await (await startMemoryApi({ dialect: 'sqlite', dataDir: data })).stop()
+  expect((await doctor()).code).toBe(0)
+  const database = new SqliteDriver(join(data, 'mem.db'))
+  database.exec(
+    `INSERT INTO schema_migrations SELECT service, 9999, 'future', checksum, applied_at FROM schema_migrations LIMIT 1`,
+  )
+  database.close()
+  const { code, found } = await doctor()
+  expect([code, found['metadata, vector, graph, ledger']]).toEqual([
+    4,
+    expect.stringMatching(/^failed .*version 9999 .*upgrade mem/),
+  ])
+  writeFileSync(join(data, 'mem.db'), 'this is no database, and long enough to be taken for one'.repeat(20))
+  const env = { HOME: directory, MEM_DATA_DIR: data }
+  const { stderr } = await runCli(['backup', 'create', join(directory, 'copy')], { env })
+  expect(stderr).toContain('The database file is damaged')
 })
 
 test('a certificate near its end is told, one past it fails', async () => {
