@@ -175,8 +175,11 @@ describeGatewayInBrowser('the console of the gateway', (at) => {
 
     expect(await site.chat(evil)).toBe(404)
     await site.manage('POST', 'keys', { name: evil })
-    await open('/gateway/usage')
-    await page.getByRole('cell', { name: evil }).first().waitFor()
+    const listed = async (): Promise<number> => {
+      await open('/gateway/usage')
+      return page.getByRole('cell', { name: evil }).count()
+    }
+    await expect.poll(listed, { timeout: 10_000 }).toBe(1) // written within half a second
     await open('/gateway/keys')
     await page.getByRole('rowheader', { name: evil }).waitFor()
     await open('/gateway/audit')
