@@ -116,8 +116,40 @@ function bind({ isInOrder }: Statement, params: readonly Param[]): readonly Para
   return named
 }
 
+/**
+ * What one transaction sees of the writer, which all share. A part of it that still runs when another part has failed would
+ * write into the next.
+ */
+class Transaction implements Queryable {
+  readonly dialect = 'sqlite'
+  readonly #writer: Queryable
+  #isOver = false
+
+  constructor(writer: Queryable) {
+    this.#writer = writer
+  }
+
+  get<T>(sql: string, params?: readonly Param[]): Promise<T | undefined> {
+    return this.#isOver ? refused() : this.#writer.get<T>(sql, params)
+  }
+
+  all<T>(sql: string, params?: readonly Param[]): Promise<T[]> {
+    return this.#isOver ? refused() : this.#writer.all<T>(sql, params)
+  }
+
+  run(sql: string, params?: readonly Param[]): Promise<number> {
+    return this.#isOver ? refused() : this.#writer.run(sql, params)
+  }
+
+  end(): void {
+    this.#isOver = true
+  }
+}
+
+const refused = (): Promise<never> => Promise.reject(new Error('the transaction is over'))
+
 interface Pending {
-  run(tx: Queryable): Promise<void>
+  run(writer: Queryable): Promise<void>
   settle(failure?: unknown): void
 }
 
@@ -171,12 +203,15 @@ class SqliteDatabase implements Database {
     return new Promise<T>((resolvePromise, reject) => {
       let result: { value: T } | { error: unknown }
       this.#queue.push({
-        run: async (tx) => {
+        run: async (writer) => {
+          const tx = new Transaction(writer)
           try {
             result = { value: await fn(tx) }
           } catch (error) {
             result = { error }
             throw error
+          } finally {
+            tx.end()
           }
         },
         settle: (failure) => {

@@ -87,7 +87,7 @@ async function pauseSpent(change: Change, run: Run): Promise<void> {
   change.report({ ...aboutRun(run), eventType: 'run.paused', summary: 'Paused: no attempt is left', payload })
 }
 
-/** The slots, for which others wait, are taken after all else. */
+/** The slots, for which others wait, are taken after the leases and the runs. */
 async function take(change: Change, request: ClaimRequest, candidates: readonly Candidate[]): Promise<Claimed[]> {
   const { tx, scope, now } = change
   const { worker: owner, leaseMs, limits, begin } = request

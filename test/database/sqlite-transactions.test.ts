@@ -48,6 +48,26 @@ describe.each(ways)('transactions of SQLite: $synchronous, flushes at once: $flu
     expect(await texts()).toEqual(['a', 'c'])
   })
 
+  test('what a part of one still wants to write when another part has failed is refused, and is in no other', async () => {
+    let wanted: Promise<unknown> | undefined
+    const failed = db.transaction((tx) => {
+      const late = async (): Promise<void> => {
+        for (let i = 0; i < 20; i++) await tx.all('SELECT 1')
+        await tx.run('INSERT INTO note (text) VALUES ($1)', ['late'])
+      }
+      wanted = late()
+      return Promise.all([wanted, Promise.reject(new Error('no'))])
+    })
+    const ended = [failed, insert('b'), insert('c')]
+    expect((await Promise.allSettled(ended)).map(({ status }) => status)).toEqual([
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ])
+    await expect(wanted).rejects.toThrow('the transaction is over')
+    expect(await texts()).toEqual(['b', 'c'])
+  })
+
   test('a statement that fails takes back all of one alone', async () => {
     const failing = db.transaction(async (tx) => {
       await tx.run('INSERT INTO note (text) VALUES ($1)', ['a'])
