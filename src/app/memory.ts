@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { createIdSource, type IdSource } from '../base/ids.ts'
 import { createLogger } from '../base/log.ts'
+import { builtModule } from '../base/package-root.ts'
 import { startTracing } from '../base/trace.ts'
 import { version } from '../base/version.ts'
 import type { Config } from '../config/load.ts'
@@ -8,7 +9,7 @@ import { createEmbedder } from '../memory/embedder/registry.ts'
 import type { Logger } from '../memory/ports.ts'
 import { SearchHost } from '../memory/search/host.ts'
 import { LocalSearch } from '../memory/search/local.ts'
-import { builtModule, RemoteSearch } from '../memory/search/remote.ts'
+import { RemoteSearch } from '../memory/search/remote.ts'
 import type { SeamDatabases } from '../memory/seams.ts'
 import { MemoryService } from '../memory/service.ts'
 import { createCellSource } from '../memory/store/cell-source.ts'
@@ -77,7 +78,7 @@ function createSearch(config: Config, databases: SeamDatabases, log: Logger, inl
   return new SearchHost(
     source,
     new LocalSearch(source, LOCAL_CELLS),
-    new RemoteSearch({ sourceModule: builtModule('cell-source'), sourceOptions, maxCells: WORKER_CELLS }),
+    new RemoteSearch({ sourceModule: builtModule('cell-source').href, sourceOptions, maxCells: WORKER_CELLS }),
     inlineCells,
   )
 }

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { createReadStream, existsSync } from 'node:fs'
+import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type Sqlite from 'better-sqlite3'
 import * as z from 'zod'
 import { errorText } from '../base/errors.ts'
+import { legible, refuseDamaged } from './damage.ts'
 import { SqliteDriver } from './sqlite-driver.ts'
 
 /** A backup that cannot be made or is no good; the message says why. */
@@ -38,38 +39,55 @@ export type Manifest = z.infer<typeof manifestSchema>
 
 /**
  * Copies the files into an empty or new directory while others read and write them. The copies show one moment: mutations
- * wait for the lock of the first file, some milliseconds, until a snapshot of each file has begun.
- * @throws BackupError when the directory holds something
+ * wait for the lock of the first file, some milliseconds, until a snapshot of each file has begun. What fails leaves nothing
+ * behind.
+ * @throws BackupError when the directory holds something, DamageError
  */
 export async function createBackup(
   files: readonly [StoreFile, ...StoreFile[]],
   directory: string,
   facts: Pick<Manifest, 'version' | 'created_at'>,
 ): Promise<Manifest> {
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  if ((await readdir(directory)).length > 0) throw new BackupError(`${directory} is not empty`)
-  const snapshots = openSnapshots(files.map(({ path }) => path))
+  const made = await mkdir(directory, { recursive: true, mode: 0o700 })
+  if ((await readdir(directory)).length > 0) {
+    throw new BackupError(
+      `${directory} is not empty: name a new directory, or remove what a backup that was cut off left`,
+    )
+  }
   try {
-    const copied: Manifest['files'] = []
-    for (const [i, { stores }] of files.entries()) {
-      const name = `${stores[0]}.db`
-      const copy = join(directory, name)
-      const snapshot = snapshots[i]
-      if (snapshot) await copySnapshot(snapshot, copy)
-      copied.push({ name, stores: [...stores], ...(await measure(copy)) })
-    }
-    const manifest: Manifest = { format: FORMAT, ...facts, files: copied }
+    const manifest: Manifest = { format: FORMAT, ...facts, files: await copyFiles(files, directory) }
     // Last: a directory without it is no backup.
     await writeFile(join(directory, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
     return manifest
+  } catch (error) {
+    for (const name of [...files.map(nameOf), MANIFEST]) await rm(join(directory, name), { force: true })
+    if (made !== undefined) await rm(directory, { recursive: true })
+    throw error
+  }
+}
+
+async function copyFiles(files: readonly [StoreFile, ...StoreFile[]], directory: string): Promise<Manifest['files']> {
+  const snapshots = openSnapshots(files.map(({ path }) => path))
+  try {
+    const copied: Manifest['files'] = []
+    for (const [i, file] of files.entries()) {
+      const name = nameOf(file)
+      const copy = join(directory, name)
+      const snapshot = snapshots[i]
+      if (snapshot) await copySnapshot(snapshot, copy)
+      copied.push({ name, stores: [...file.stores], ...(await measure(copy)) })
+    }
+    return copied
   } finally {
     for (const snapshot of snapshots) snapshot.close()
   }
 }
 
+const nameOf = ({ stores }: StoreFile): string => `${stores[0]}.db`
+
 /**
  * Copies one database file as it is at this moment, while others read and write it, this process too.
- * @throws BackupError when there is something at `target`
+ * @throws BackupError when there is something at `target`, DamageError
  */
 export async function backupFile(path: string, target: string): Promise<void> {
   await refuseExisting(target)
@@ -79,6 +97,9 @@ export async function backupFile(path: string, target: string): Promise<void> {
     await rm(draft, { force: true })
     await copySnapshot(snapshot, draft)
     await rename(draft, target)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
   } finally {
     snapshot.close()
   }
@@ -89,23 +110,30 @@ const PAGES_AT_ONCE = 1000
 
 /** What others write meanwhile is not in it: the connection reads one moment, so that no step begins anew. */
 async function copySnapshot(snapshot: Sqlite.Database, target: string): Promise<void> {
+  await writeFile(target, '', { mode: 0o600 })
   await snapshot.backup(target, { progress: () => PAGES_AT_ONCE })
-  await chmod(target, 0o600)
   await flush(target)
+  refuseDamaged(target, snapshot.name)
 }
 
 function openSnapshot(path: string): Sqlite.Database {
   const snapshot = new SqliteDriver(path, { readonly: true })
-  snapshot.exec('BEGIN')
-  snapshot.prepare('SELECT 1 FROM sqlite_master').get() // a transaction begins with its first read
-  return snapshot
+  try {
+    snapshot.exec('BEGIN')
+    // A transaction begins with its first read.
+    legible(path, () => snapshot.prepare('SELECT 1 FROM sqlite_master').get())
+    return snapshot
+  } catch (error) {
+    snapshot.close()
+    throw error
+  }
 }
 
 function openSnapshots(paths: readonly string[]): Sqlite.Database[] {
   const lock = new SqliteDriver(paths[0], { timeout: 5000, fileMustExist: true })
   const snapshots: Sqlite.Database[] = []
   try {
-    lock.exec('BEGIN IMMEDIATE')
+    legible(lock.name, () => lock.exec('BEGIN IMMEDIATE'))
     for (const path of paths) snapshots.push(openSnapshot(path))
     return snapshots
   } catch (error) {
@@ -132,8 +160,12 @@ export async function verifyBackup(directory: string): Promise<Manifest> {
 }
 
 async function readManifest(directory: string): Promise<Manifest> {
+  const manifest = join(directory, MANIFEST)
+  if (!existsSync(manifest)) {
+    throw new BackupError(`${directory} holds no backup: there is no ${MANIFEST}, which is written last`)
+  }
   try {
-    const { data, error } = manifestSchema.safeParse(JSON.parse(await readFile(join(directory, MANIFEST), 'utf8')))
+    const { data, error } = manifestSchema.safeParse(JSON.parse(await readFile(manifest, 'utf8')))
     if (data) return data
     const [issue] = error.issues
     throw new Error(`${issue?.path.join('.')} in ${MANIFEST}: ${issue?.message}`)
@@ -144,7 +176,7 @@ async function readManifest(directory: string): Promise<Manifest> {
 
 /**
  * Puts the files of a verified backup where `pathOf` says their stores are.
- * @throws BackupError when there is something, or stores of one file have two places; nothing is written then
+ * @throws BackupError when there is something, or stores of one file have two places, DamageError; nothing is there then
  */
 export async function restoreBackup(
   directory: string,
@@ -158,14 +190,20 @@ export async function restoreBackup(
   for (const { path } of places) {
     for (const file of [path, `${path}-wal`]) await refuseExisting(file)
   }
-  for (const { name, path } of places) {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    const draft = `${path}.restoring`
-    await copyFile(join(directory, name), draft)
-    await flush(draft)
-    await rename(draft, path)
+  const drafts = places.map(({ name, path }) => ({ name, path, draft: `${path}.restoring` }))
+  try {
+    for (const { name, path, draft } of drafts) {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await copyFile(join(directory, name), draft)
+      await flush(draft)
+      refuseDamaged(draft, join(directory, name))
+    }
+  } catch (error) {
+    for (const { draft } of drafts) await rm(draft, { force: true })
+    throw error
   }
-  return places.map(({ path }) => path)
+  for (const { path, draft } of drafts) await rename(draft, path)
+  return drafts.map(({ path }) => path)
 }
 
 function placeOf(stores: readonly string[], pathOf: (store: string) => string | undefined): string {

@@ -1,6 +1,7 @@
 import { fdatasyncSync } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { flushDirectory } from '../base/flush.ts'
 
 /**
  * Brings commits to the disk, from a thread of the pool. SQLite's own flush of every commit (`synchronous = FULL`) would
@@ -34,9 +35,7 @@ export class LogFlush {
   /** The name of a new file is in its directory, which has to be flushed once. */
   async #open(): Promise<FileHandle> {
     const file = await open(this.#path, 'r+')
-    const directory = await open(dirname(this.#path), 'r')
-    await directory.sync()
-    await directory.close()
+    await flushDirectory(dirname(this.#path))
     return file
   }
 }

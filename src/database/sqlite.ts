@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type Sqlite from 'better-sqlite3'
 import type { Database, Param, Queryable } from './database.ts'
-import { SqliteDriver } from './sqlite-driver.ts'
+import { Checkpoints } from './sqlite-checkpoints.ts'
+import { Connection } from './sqlite-connection.ts'
 import { Erasure } from './sqlite-erasure.ts'
 import { LogFlush } from './sqlite-log.ts'
 
@@ -18,102 +18,12 @@ export interface SqliteOptions {
   busyTimeoutMs?: number
 }
 
-const BUSY_TIMEOUT_MS = 5000
 /** Erased values leave the files within 60 s (memory.md 9.1); one scrub serves the deletions of this long. */
 const SCRUB_DELAY_MS = 5000
-/**
- * Of the log, at most, before it goes into the database: 16 MB. A commit of a Memory logs 27 pages, most of them those that the
- * commit before did, so the fewer checkpoints the less is written; SQLite finds up to 4062 pages of the log in one look.
- */
-const CHECKPOINT_PAGES = 4000
 
 /** Opens (and creates) an embedded database: WAL, one writer, readers beside it. */
 export function openSqlite(options: SqliteOptions): Database {
   return new SqliteDatabase(options)
-}
-
-/** Two processes that switch a new file at once are refused at once: SQLite does not wait where waiting could deadlock. */
-function useWriteAheadLog(raw: Sqlite.Database, timeout: number): void {
-  const end = performance.now() + timeout
-  for (;;) {
-    try {
-      raw.pragma('journal_mode = WAL')
-      return
-    } catch (error) {
-      if (!(error instanceof SqliteDriver.SqliteError) || error.code !== 'SQLITE_BUSY' || performance.now() > end)
-        throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
-    }
-  }
-}
-
-/** One connection with its prepared statements. Promises are already settled: awaiting them costs a microtask. */
-class Connection implements Queryable {
-  readonly dialect = 'sqlite'
-  readonly raw: Sqlite.Database
-  readonly #statements = new Map<string, Statement>()
-
-  constructor(options: SqliteOptions, readonly: boolean) {
-    const { busyTimeoutMs: timeout = BUSY_TIMEOUT_MS } = options
-    this.raw = new SqliteDriver(options.path, { timeout, readonly })
-    if (!readonly) {
-      useWriteAheadLog(this.raw, timeout)
-      // `full` is made of this and a flush after each commit.
-      this.raw.pragma('synchronous = NORMAL')
-      this.raw.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-      this.raw.pragma('secure_delete = ON')
-      this.raw.pragma('foreign_keys = ON')
-    }
-    this.raw.pragma('cache_size = -16000')
-  }
-
-  async get<T>(sql: string, params: readonly Param[] = []): Promise<T | undefined> {
-    const statement = this.#prepare(sql)
-    return statement.prepared.get(bind(statement, params)) as T | undefined
-  }
-
-  async all<T>(sql: string, params: readonly Param[] = []): Promise<T[]> {
-    const statement = this.#prepare(sql)
-    return statement.prepared.all(bind(statement, params)) as T[]
-  }
-
-  async run(sql: string, params: readonly Param[] = []): Promise<number> {
-    const statement = this.#prepare(sql)
-    return statement.prepared.run(bind(statement, params)).changes
-  }
-
-  /** Of the commits of all others: a connection that only reads sees every one. */
-  version(): number {
-    return this.#prepare('PRAGMA data_version').prepared.pluck().get() as number
-  }
-
-  #prepare(sql: string): Statement {
-    let statement = this.#statements.get(sql)
-    if (!statement) {
-      const names = sql.match(PARAM) ?? []
-      const isInOrder = names.every((name, i) => name === `$${i + 1}`)
-      const prepared = this.raw.prepare(isInOrder ? sql.replace(PARAM, '?') : sql)
-      statement = { prepared, isInOrder }
-      this.#statements.set(sql, statement)
-    }
-    return statement
-  }
-}
-
-interface Statement {
-  readonly prepared: Sqlite.Statement
-  /** Whether `$1`, `$2`, … stand once each in their order: as `?` they are bound by place, which is faster. */
-  readonly isInOrder: boolean
-}
-
-const PARAM = /\$\d+/g
-
-/** `$1` is a named parameter to SQLite, so a list is bound by its positions. */
-function bind({ isInOrder }: Statement, params: readonly Param[]): readonly Param[] | Record<string, Param> {
-  if (isInOrder) return params
-  const named: Record<string, Param> = {}
-  for (let i = 0; i < params.length; i++) named[i + 1] = params[i] ?? null
-  return named
 }
 
 /**
@@ -148,6 +58,12 @@ class Transaction implements Queryable {
 
 const refused = (): Promise<never> => Promise.reject(new Error('the transaction is over'))
 
+/** Which nobody else may read; nor its log, which takes its mode. An open one is let be: closing it would drop SQLite's locks. */
+function createFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+}
+
 interface Pending {
   run(writer: Queryable): Promise<void>
   settle(failure?: unknown): void
@@ -163,6 +79,7 @@ class SqliteDatabase implements Database {
   #snapshots: Promise<unknown> = Promise.resolve()
   /** Where commits have to survive a loss of power. */
   readonly #log: LogFlush | undefined
+  readonly #checkpoints: Checkpoints | undefined
   #queue: Pending[] = []
   #flushing: Promise<void> | undefined
   #erasure: Erasure | undefined
@@ -170,17 +87,19 @@ class SqliteDatabase implements Database {
   #scrubbing: Promise<void> = Promise.resolve()
 
   constructor(options: SqliteOptions) {
-    this.location = resolve(options.path)
+    const { path, busyTimeoutMs } = options
+    this.location = resolve(path)
     if (!options.readonly) {
-      mkdirSync(dirname(this.location), { recursive: true, mode: 0o700 })
+      createFile(this.location)
       // A log that a clean end would have removed may hold what the last process had yet to erase.
       const wasKilled = existsSync(`${this.location}-wal`)
-      this.#writer = new Connection(options, false)
+      this.#writer = new Connection(path, false, busyTimeoutMs)
+      this.#checkpoints = new Checkpoints(this.#writer.raw)
       if (options.synchronous === 'full') this.#log = new LogFlush(this.location, options.flushesAtOnce ?? false)
       if (wasKilled) this.scrub()
     }
-    this.#reader = new Connection(options, true)
-    this.#snapshotReader = new Connection(options, true)
+    this.#reader = new Connection(path, true, busyTimeoutMs)
+    this.#snapshotReader = new Connection(path, true, busyTimeoutMs)
   }
 
   get<T>(sql: string, params?: readonly Param[]): Promise<T | undefined> {
@@ -235,6 +154,7 @@ class SqliteDatabase implements Database {
           (error: unknown) => error,
         )
       for (const pending of batch) pending.settle(failure)
+      this.#checkpoints?.committed()
       await new Promise((done) => setImmediate(done))
     }
     this.#flushing = undefined
@@ -312,6 +232,7 @@ class SqliteDatabase implements Database {
     if (this.#scrubTimer) await this.#runScrub()
     await this.#scrubbing
     clearTimeout(this.#scrubTimer)
+    await this.#checkpoints?.close()
     this.#writer?.raw.pragma('wal_checkpoint(TRUNCATE)')
     this.#writer?.raw.close()
     await this.#log?.close()

@@ -1,7 +1,7 @@
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { LineBuffer } from '../../src/base/line-buffer.ts'
 import { createLogger, requestLog } from '../../src/base/log.ts'
 
@@ -51,6 +51,6 @@ test('lines reach their file in order, whether they fill the buffer or wait', as
   const lines = Array.from({ length: 5000 }, (_, i) => `${i} ${'x€'.repeat(20)}\n`)
   lines.splice(2500, 0, `${'long '.repeat(20_000)}\n`)
   for (const line of lines) buffer.write(line)
-  await vi.waitFor(() => expect(readFileSync(path, 'utf8')).toBe(lines.join('')))
+  await expect.poll(() => readFileSync(path, 'utf8')).toBe(lines.join(''))
   rmSync(directory, { recursive: true })
 })

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -34,6 +34,11 @@ describe.each(ways)('transactions of SQLite: $synchronous, flushes at once: $flu
 
   const texts = async (): Promise<string[]> =>
     (await db.all<{ text: string }>('SELECT text FROM note ORDER BY rowid')).map((row) => row.text)
+
+  test('nobody else may read the files', () => {
+    const modes = ['', '-wal', '-shm'].map((end) => statSync(join(directory, `mem.db${end}`)).mode & 0o777)
+    expect(modes).toEqual([0o600, 0o600, 0o600])
+  })
 
   test('one alone that throws is rolled back, and the next one goes on', async () => {
     await expect(insert('a', true)).rejects.toThrow('a is not wanted')

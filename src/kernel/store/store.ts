@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, mkdirSync, openSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { systemClock, type Clock } from '../../base/clock.ts'
 import { packageRoot } from '../../base/package-root.ts'
 import { backupFile } from '../../database/backup.ts'
@@ -56,8 +55,6 @@ export async function newSqliteStore(path: string, options: SqliteStoreOptions =
   const { busyTimeoutMs, clock } = checkStoreOptions(sqliteOptions, options)
   if (path === ':memory:')
     throw new TypeError('kernel store: path must be a file; an engine without store works in memory')
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  closeSync(openSync(path, 'a', 0o600))
   const store = await openStore(openSqlite({ path, synchronous: 'full', busyTimeoutMs }), 'sqlite', clock)
   return { ...store, backup: (target) => backupFile(path, target) }
 }

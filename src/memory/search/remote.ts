@@ -1,7 +1,5 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { packageRoot } from '../../base/package-root.ts'
+import { builtModule } from '../../base/package-root.ts'
 import type { SearchIndex } from '../ports.ts'
 import type { IndexSizes, SearchAnswer, SearchQuery } from './types.ts'
 
@@ -29,9 +27,6 @@ interface Pending {
 
 const NONE: IndexSizes = { indexes: 0, cells: 0 }
 
-/** File URL of an entry of the build. Workers run these also where the rest runs from source: Node 20 runs no TypeScript. */
-export const builtModule = (entry: string): string => pathToFileURL(join(packageRoot, 'dist', `${entry}.js`)).href
-
 /** `LocalSearch` in a worker thread, which begins with the first search and does not keep the process alive. */
 export class RemoteSearch implements SearchIndex {
   readonly #start: WorkerStart
@@ -41,7 +36,7 @@ export class RemoteSearch implements SearchIndex {
   #sizes: IndexSizes = NONE
   #lastId = 0
 
-  constructor(start: WorkerStart, module = builtModule('search-worker')) {
+  constructor(start: WorkerStart, module = builtModule('search-worker').href) {
     this.#start = start
     this.#module = module
   }
