@@ -1,12 +1,9 @@
-import { constantText, type Attribute, type Block, type Body, type Expression } from './hcl/ast.ts'
+import { BlockReader, nameHint } from './block-reader.ts'
+import type { Attribute, Block, Body } from './hcl/ast.ts'
 import { ERROR_NAMES } from './errors.ts'
 import { byPosition, didYouMean, fileDiagnostic, type Diagnostic } from './hcl/diagnostics.ts'
-import { parseDuration } from './hcl/duration.ts'
-import { EvaluationError } from './hcl/errors.ts'
-import { evaluate } from './hcl/evaluate.ts'
 import { parseFile } from './hcl/parser-body.ts'
-import { constantScope } from './hcl/scope.ts'
-import type { Source, SourceRange } from './hcl/source.ts'
+import type { Source } from './hcl/source.ts'
 import { equals, itemsOf, toBool, toNumber, toText, type Value } from './hcl/values.ts'
 import {
   EDGE_EVENTS,
@@ -45,26 +42,11 @@ const camelCase = (name: string): string =>
 
 const META = new Set(['description', 'when', 'timeout', 'on_error', 'retry', 'onError'])
 const RETRY = ['attempts', 'backoff', 'max_backoff', 'jitter', 'on']
-/** What to write instead of the words of other tools. */
-const HINTS: Readonly<Record<string, string>> = {
-  depends_on: 'write an edge',
-  for_each: 'use loop',
-  headers: 'headers = { }',
-  retry: 'retry { attempts = 3 }',
-  retries: 'retry { attempts = 3 }',
-  from: 'edge FROM TO { }',
-  to: 'edge FROM TO { }',
-  variable: 'input "NAME" { }, inside workflow',
-  resource: 'node TYPE ID { }',
-  step: 'node TYPE ID { }',
-  task: 'node TYPE ID { }',
-}
 const BLOCKS = ['input', 'locals', 'node', 'edge']
 // oxlint-disable-next-line no-control-regex -- node ids have none
 const NODE_ID = /^[^.{}\x00-\x1f\x7f-\x9f]{1,128}$/u
 
-class WorkflowReader {
-  readonly diagnostics: Diagnostic[]
+class WorkflowReader extends BlockReader {
   private readonly source: Source
   private readonly inputs = new Map<string, WorkflowInput>()
   private readonly locals = new Map<string, Attribute>()
@@ -72,8 +54,8 @@ class WorkflowReader {
   private readonly edges: WorkflowEdge[] = []
 
   constructor(source: Source, diagnostics: Diagnostic[]) {
+    super(diagnostics)
     this.source = source
-    this.diagnostics = diagnostics
   }
 
   read(body: Body): Workflow | undefined {
@@ -98,10 +80,6 @@ class WorkflowReader {
     if (this.diagnostics.length === 0)
       this.diagnostics.push(fileDiagnostic('RB202', 'the file holds no workflow', this.source))
     return undefined
-  }
-
-  private error(code: Diagnostic['code'], message: string, range: SourceRange, more: Partial<Diagnostic> = {}): void {
-    this.diagnostics.push({ level: 'error', code, message, range, ...more })
   }
 
   private workflow(block: Block): Workflow {
@@ -136,81 +114,6 @@ class WorkflowReader {
     else if (block.type === 'locals') this.local(block)
     else if (block.type === 'node') this.node(block)
     else if (block.type === 'edge') this.edge(block)
-  }
-
-  /** The labels, when there are `count` of them. */
-  private labels(block: Block, count: number, form: string): Block['labels'] {
-    if (block.labels.length === count) return block.labels
-    this.error('RB204', `expected ${form}, found ${block.labels.length} labels`, block.headerRange)
-    return []
-  }
-
-  private unknown(body: Body, attributes: readonly string[], blocks: readonly string[], owner: string): void {
-    const known = [...attributes, ...blocks]
-    for (const { name, nameRange } of body.attributes.values()) {
-      if (!attributes.includes(name))
-        this.error('RB205', `unknown attribute "${name}" on ${owner}`, nameRange, nameHint(name, known))
-    }
-    for (const { type, typeRange } of body.blocks) {
-      if (!blocks.includes(type))
-        this.error('RB206', `unknown block "${type}" on ${owner}`, typeRange, nameHint(type, known))
-    }
-  }
-
-  /** A constant's value; undefined with a diagnostic when it isn't one. */
-  private constant(attribute: Attribute | undefined): Value | undefined {
-    if (!attribute) return undefined
-    const { name, value } = attribute
-    if (!isConstant(value, false)) {
-      this.error('RB214', `"${name}" must be constant`, value.range)
-      return undefined
-    }
-    try {
-      return evaluate(value, constantScope())
-    } catch (error) {
-      if (!(error instanceof EvaluationError)) throw error
-      this.error('RB410', error.message, error.range, error.hint === undefined ? {} : { hint: error.hint })
-      return undefined
-    }
-  }
-
-  private typed<T>(
-    attribute: Attribute | undefined,
-    expected: string,
-    read: (value: Value) => T | undefined,
-  ): T | undefined {
-    const value = this.constant(attribute)
-    if (value === undefined || !attribute) return undefined
-    const result = read(value)
-    if (result === undefined) this.error('RB210', `"${attribute.name}" must be ${expected}`, attribute.value.range)
-    return result
-  }
-
-  private text(attribute: Attribute | undefined): string | undefined {
-    return this.typed(attribute, 'text', (value) => (typeof value === 'string' ? value : undefined))
-  }
-
-  private bool(attribute: Attribute | undefined): boolean | undefined {
-    return this.typed(attribute, 'a bool', toBool)
-  }
-
-  private oneOf<T extends string>(attribute: Attribute | undefined, allowed: readonly T[]): T | undefined {
-    const text = this.text(attribute)
-    const found = allowed.find((value) => value === text)
-    if (text !== undefined && found === undefined && attribute) {
-      const message = `"${attribute.name}" is one of ${allowed.join(', ')}`
-      this.error('RB211', message, attribute.value.range, didYouMean(text, allowed))
-    }
-    return found
-  }
-
-  private duration(attribute: Attribute | undefined): number | undefined {
-    const value = this.constant(attribute)
-    if (value === undefined || !attribute) return undefined
-    const ms = typeof value === 'string' || typeof value === 'number' ? parseDuration(value) : undefined
-    if (ms === undefined)
-      this.error('RB216', `"${attribute.name}" is no duration`, attribute.value.range, DURATION_HINT)
-    return ms
   }
 
   private concurrency(attribute: Attribute | undefined): number | undefined {
@@ -268,18 +171,6 @@ class WorkflowReader {
       this.error('RB210', error.message, attribute.value.range)
       return undefined
     }
-  }
-
-  /** Checks a unique name of the form of an identifier. */
-  private identifier(name: string, range: SourceRange, first: SourceRange | undefined): boolean {
-    if (first)
-      this.error('RB208', `"${name}" is defined twice`, range, {
-        related: [{ message: 'first defined at', range: first }],
-      })
-    else if (!/^[\p{ID_Start}_][\p{ID_Continue}-]*$/u.test(name))
-      this.error('RB215', `"${name}" is no identifier`, range)
-    else return true
-    return false
   }
 
   private local(block: Block): void {
@@ -410,18 +301,4 @@ class WorkflowReader {
     }
     this.edges.push(edge)
   }
-}
-
-const DURATION_HINT = { hint: 'a number of seconds, or text such as "1m30s" with the units ms, s, m, h, d' }
-
-/** A hint for an attribute or block that is not known. */
-export function nameHint(name: string, known: readonly string[], source?: Source): { hint?: string } {
-  const hint = HINTS[name]
-  return hint === undefined ? didYouMean(name, known, source) : { hint }
-}
-
-/** The branch key of a constant edge condition. */
-export const conditionKey = (condition: Expression | undefined): string | undefined => {
-  if (condition?.kind === 'literal' && typeof condition.value !== 'object') return String(condition.value)
-  return condition && constantText(condition)
 }

@@ -13,6 +13,7 @@ export interface Requirements {
   readonly services: readonly string[]
 }
 
+/** What a workflow names of inputs, secrets, environment and services, sorted. */
 export function requirements(workflow: Workflow, registry: NodeRegistry): Requirements {
   const named = { secret: new Set<string>(), env: new Set<string>() }
   for (const expression of expressionsOf(workflow)) {

@@ -186,7 +186,6 @@ describe('joins and variables', () => {
     expect(output(report, 'j')).toMatchObject({ mode: 'first', count: 1, sources: ['fast'] })
     expect(statuses(report)).toEqual({ slow: 'cancelled', fast: 'succeeded', j: 'succeeded', after: 'succeeded' })
     expect(report).toMatchObject({ status: 'succeeded', exitCode: 0 })
-    expect(report.durationMs).toBeLessThan(2000)
   })
 
   test('runbook#60 a stream join runs what is behind it once per arrival', async () => {

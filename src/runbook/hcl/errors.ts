@@ -1,4 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
+import type { Expression } from './ast.ts'
 import type { SourceRange } from './source.ts'
 
 /** An expression that can't be evaluated, with the place. `message` doesn't hold the place; `located` does. */
@@ -43,3 +44,16 @@ export class FunctionError extends Error {
 
 /** In a plan or dry run: the value depends on a node that didn't run. Neither `try` nor `can` hides it. */
 export class KnownAfterRun extends Error {}
+
+/** Runs, and turns the errors of operators and functions into errors at `range`, or at the range of the named argument. */
+export function located<T>(range: SourceRange, run: () => T, parts: readonly Expression[] = []): T {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof LimitError) throw new EvaluationError(error.message, range, undefined, 'limit_exceeded')
+    if (error instanceof RangeError) throw new EvaluationError('value too large', range, undefined, 'limit_exceeded')
+    if (!(error instanceof FunctionError)) throw error
+    const part = error.argument === undefined ? undefined : parts[error.argument]
+    throw new EvaluationError(error.message, part?.range ?? range)
+  }
+}

@@ -1,8 +1,9 @@
-import type { Call, Conditional, Expression, For, ForDirective, Index, Splat, Template, TemplatePart } from './ast.ts'
+import type { Call, Conditional, Expression, For, ForDirective, Splat, Template, TemplatePart } from './ast.ts'
+import { attributeOf, itemOf } from './access.ts'
 import { Budget, type Limits } from './budget.ts'
 import { didYouMean } from './diagnostics.ts'
-import { EvaluationError, FunctionError, KnownAfterRun, LimitError } from './errors.ts'
-import { Arguments } from './functions/arguments.ts'
+import { EvaluationError, KnownAfterRun, located } from './errors.ts'
+import { Arguments, arityMessage } from './functions/arguments.ts'
 import { FUNCTIONS } from './functions/index.ts'
 import { encodeJson } from './json.ts'
 import { applyOperator, inRange, logical } from './operators.ts'
@@ -31,7 +32,7 @@ import {
  */
 export function evaluate(expression: Expression, scope: Scope, limits?: Limits): Value {
   const evaluation = new Evaluation(scope, new Budget(limits))
-  return evaluation.located(expression.range, () => {
+  return located(expression.range, () => {
     const value = evaluation.value(expression)
     evaluation.budget.checkSize(value)
     return value
@@ -41,7 +42,7 @@ export function evaluate(expression: Expression, scope: Scope, limits?: Limits):
 /** The text of some parts of a template, as a text condition needs it. */
 export function evaluateText(parts: readonly TemplatePart[], scope: Scope, range: SourceRange): string {
   const evaluation = new Evaluation(scope, new Budget())
-  return evaluation.located(range, () => evaluation.text(parts))
+  return located(range, () => evaluation.text(parts))
 }
 
 /** Variables of `for`, innermost first. */
@@ -67,19 +68,6 @@ class Evaluation {
     return isNamespace(found) ? found.value() : found
   }
 
-  /** Turns the errors of operators and functions into errors at `range`, or at the range of the named argument. */
-  located<T>(range: SourceRange, run: () => T, parts: readonly Expression[] = []): T {
-    try {
-      return run()
-    } catch (error) {
-      if (error instanceof LimitError) throw new EvaluationError(error.message, range, undefined, 'limit_exceeded')
-      if (error instanceof RangeError) throw new EvaluationError('value too large', range, undefined, 'limit_exceeded')
-      if (!(error instanceof FunctionError)) throw error
-      const part = error.argument === undefined ? undefined : parts[error.argument]
-      throw new EvaluationError(error.message, part?.range ?? range)
-    }
-  }
-
   text(parts: readonly TemplatePart[]): string {
     let result = ''
     const append = (piece: string): void => {
@@ -101,9 +89,9 @@ class Evaluation {
       case 'variable':
         return this.variable(expression.name, expression.range)
       case 'attribute':
-        return this.attribute(this.member(expression.object), expression.name, expression.nameRange)
+        return attributeOf(this.member(expression.object), expression.name, expression.nameRange)
       case 'index':
-        return this.index(expression)
+        return itemOf(this.member(expression.object), this.value(expression.key), expression)
       case 'splat':
         return this.splat(expression)
       case 'splatItem':
@@ -113,14 +101,14 @@ class Evaluation {
       case 'unary': {
         const { operator, operand } = expression
         if (operator === '!') return !this.bool(operand)
-        return this.located(operand.range, () => inRange(-this.number(operand)))
+        return located(operand.range, () => inRange(-this.number(operand)))
       }
       case 'binary': {
         const { operator, left, right, range } = expression
         if (operator === '&&') return this.bool(left) && this.bool(right)
         if (operator === '||') return this.bool(left) || this.bool(right)
         const [a, b] = [this.value(left), this.value(right)]
-        return this.located(range, () => applyOperator(operator, a, b), [left, right])
+        return located(range, () => applyOperator(operator, a, b), [left, right])
       }
       case 'conditional':
         return this.conditional(expression)
@@ -137,12 +125,12 @@ class Evaluation {
   }
 
   private step(expression: Expression): void {
-    this.located(expression.range, () => this.budget.spend(1))
+    located(expression.range, () => this.budget.spend(1))
   }
 
   private bool(expression: Expression): boolean {
     const value = this.value(expression)
-    return this.located(expression.range, () => logical(value))
+    return located(expression.range, () => logical(value))
   }
 
   private number(expression: Expression): number {
@@ -161,43 +149,11 @@ class Evaluation {
 
   private variable(name: string, range: SourceRange): Value | Namespace {
     for (let binding = this.bindings; binding; binding = binding.outer) if (binding.name === name) return binding.value
-    const found = this.located(range, () => this.scope.variable(name))
+    const found = located(range, () => this.scope.variable(name))
     if (found !== undefined) return found
     const known = [...this.scope.names()]
     for (let binding = this.bindings; binding; binding = binding.outer) known.push(binding.name)
     throw new EvaluationError(`unknown variable "${name}"`, range, () => didYouMean(name, known).hint)
-  }
-
-  private attribute(object: Value | Namespace, name: string, range: SourceRange): Value | Namespace {
-    if (isNamespace(object)) {
-      const found = this.located(range, () => object.get(name))
-      if (found !== undefined) return found
-      throw new EvaluationError(`unknown ${object.member} "${name}"`, range, () => didYouMean(name, object.keys()).hint)
-    }
-    if (isMap(object)) {
-      if (has(object, name)) return object[name] ?? null
-      throw new EvaluationError(`missing key "${name}"`, range, () => didYouMean(name, Object.keys(object)).hint)
-    }
-    const hint = itemsOf(object) ? `use [*].${name} for the attribute of every item` : undefined
-    throw new EvaluationError(`${describe(object)} has no attribute "${name}"`, range, hint)
-  }
-
-  private index({ object, key, range }: Index): Value | Namespace {
-    const container = this.member(object)
-    const position = this.value(key)
-    if (isNamespace(container) || isMap(container)) {
-      const name = toText(position)
-      if (name === undefined) throw new EvaluationError(`a key is text, found ${describe(position)}`, key.range)
-      return this.attribute(container, name, key.range)
-    }
-    if (!isList(container)) throw new EvaluationError(`${describe(container)} has no items to index`, range)
-    const number = toNumber(position)
-    if (number === undefined || !Number.isInteger(number)) {
-      throw new EvaluationError('the index of a list is a whole number', key.range)
-    }
-    const item = container[number]
-    if (item !== undefined) return item
-    throw new EvaluationError(`index ${number} is out of range, the list has ${container.length} items`, key.range)
   }
 
   private splat({ object, each }: Splat): Value {
@@ -301,7 +257,7 @@ class Evaluation {
     const { min, max } = definition
     if (values.length < min || values.length > max)
       throw new EvaluationError(arityMessage(name, min, max, values.length), range)
-    return this.located(
+    return located(
       range,
       () => {
         const result = definition.call(new Arguments(values, this.budget), this.scope)
@@ -364,7 +320,7 @@ class Evaluation {
   }
 
   private path(segments: readonly string[], range: SourceRange): Value | undefined {
-    return this.located(range, () => this.scope.path?.(segments, range))
+    return located(range, () => this.scope.path?.(segments, range))
   }
 
   private textPart(part: TemplatePart, append: (text: string) => void): void {
@@ -407,10 +363,4 @@ class Evaluation {
       }
     }
   }
-}
-
-/** Contract: RB408. */
-export function arityMessage(name: string, min: number, max: number, given: number): string {
-  const wanted = min === max ? String(min) : max === Infinity ? `at least ${min}` : `${min} to ${max}`
-  return `${name}() takes ${wanted} argument${wanted === '1' ? '' : 's'}, not ${given}`
 }

@@ -138,6 +138,7 @@ export function* graphemes(text: string): Generator<string> {
   }
 }
 
+/** How many characters a person sees: columns are counted in them. */
 export function countGraphemes(text: string): number {
   if (ASCII.test(text)) return text.length
   let count = 0

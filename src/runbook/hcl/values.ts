@@ -22,6 +22,7 @@ export class ValueSet {
 
 type TypeName = 'string' | 'number' | 'bool' | 'null' | 'list' | 'set' | 'map'
 
+/** The name of a value's type, as messages say it. */
 export function typeName(value: Value): TypeName {
   if (value === null) return 'null'
   if (typeof value === 'boolean') return 'bool'
@@ -119,11 +120,13 @@ export function toText(value: Value): string | undefined {
   return typeof value === 'boolean' ? String(value) : undefined
 }
 
+/** The number a primitive converts to; undefined for what is none. */
 export function toNumber(value: Value): number | undefined {
   if (typeof value === 'number') return value
   return typeof value === 'string' ? parseNumber(value) : undefined
 }
 
+/** The bool a primitive converts to: `true`, `false` and their texts. */
 export function toBool(value: Value): boolean | undefined {
   if (typeof value === 'boolean') return value
   return value === 'true' ? true : value === 'false' ? false : undefined

@@ -90,6 +90,7 @@ function serverUrl(server: string): URL {
   throw invalid(`the API server "${server}" is no http or https URL`)
 }
 
+/** Read anew for each call: a cluster renews it. @throws NodeError config_invalid */
 export async function readToken(file: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim()
@@ -98,6 +99,7 @@ export async function readToken(file: string): Promise<string> {
   }
 }
 
+/** @throws NodeError config_invalid */
 export function readCredential(file: string): string {
   try {
     return readFileSync(file, 'utf8')

@@ -9,6 +9,7 @@ export const text = (config: ValueMap, name: string): string => optionalText(con
 
 export const items = (config: ValueMap, name: string): readonly Value[] => itemsOf(config[name] ?? null) ?? []
 
+/** An attribute as a map, empty when absent. */
 export function map(config: ValueMap, name: string): ValueMap {
   const value = config[name] ?? null
   return isMap(value) ? value : newMap()

@@ -1,4 +1,5 @@
 import { buildConnector, Agent, fetch } from 'undici'
+import { portOf } from '../../base/network.ts'
 import { NodeError } from '../errors.ts'
 import { connectionError, type Guard } from './guard.ts'
 
@@ -51,9 +52,6 @@ export const foreignTransport =
     await guard.addresses(url.hostname, portOf(url))
     return send(url, init)
   }
-
-const portOf = ({ port = '', protocol }: { port?: string; protocol: string }): number =>
-  port !== '' ? Number(port) : protocol === 'https:' ? 443 : 80
 
 const secured = buildConnector({})
 

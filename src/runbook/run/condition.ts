@@ -1,4 +1,4 @@
-import type { Expression, Template, TemplatePart } from '../hcl/ast.ts'
+import { constantText, type Expression, type Template, type TemplatePart } from '../hcl/ast.ts'
 import { evaluate, evaluateText } from '../hcl/evaluate.ts'
 import { pathPieces } from '../hcl/path-template.ts'
 import type { Scope } from '../hcl/scope.ts'
@@ -11,6 +11,13 @@ export function evaluateCondition(expression: Expression, scope: Scope): boolean
   const { left, right, equal } = comparison
   const text = (parts: readonly TemplatePart[]): string => evaluateText(parts, scope, expression.range).trim()
   return (text(left) === text(right)) === equal
+}
+
+/** The branch that a constant condition of an edge names; `true` and `false` stand for `then` and `else`. */
+export function branchKey(condition: Expression): string | undefined {
+  const isPlain = condition.kind === 'literal' && typeof condition.value !== 'object'
+  const key = isPlain ? String(condition.value) : constantText(condition)
+  return key === 'true' ? 'then' : key === 'false' ? 'else' : key
 }
 
 /** True unless empty, `false`, `0` or null. */

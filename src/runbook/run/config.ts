@@ -7,7 +7,7 @@ import type { WorkflowNode } from '../model.ts'
 import type { NodeContext, NodeMetadata } from '../registry.ts'
 import { conformProperties, SchemaMismatch, type Schema } from '../schema.ts'
 import { evaluateCondition } from './condition.ts'
-import type { NodeScope } from './scope.ts'
+import type { NodeScope } from './node-scope.ts'
 import { KNOWN_AFTER_RUN } from './state.ts'
 
 export interface NodeConfig {

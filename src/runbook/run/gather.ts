@@ -1,11 +1,32 @@
 import { constantText } from '../hcl/ast.ts'
 import { isList, isMap, mapOf, newMap, type Value } from '../hcl/values.ts'
 import type { WorkflowNode } from '../model.ts'
+import { failureValue } from './node-scope.ts'
 import type { Pass } from './pass.ts'
 import { UNKNOWN, type Output } from './state.ts'
 
+/** What a node sees as `prev`. Contract: runbook.md 3.2. */
+export function previous(pass: Pass, node: WorkflowNode): Output {
+  if (node.type === 'join') return gather(pass, node)
+  const { frame } = pass
+  const outputs = pass.liveEdges(node.index).map(({ edge, from }): [string, Output] => {
+    if (from === frame.opener) return [edge.from, frame.iteration?.item ?? null]
+    const { status, error, continued, output = null } = frame.state(from) ?? {}
+    const isTold = status === 'failed' && error && !continued
+    return [edge.from, isTold ? mapOf([['error', failureValue(error)]]) : output]
+  })
+  return oneOrAll(outputs)
+}
+
+/** The output if there is one alone, a map of them by id if there are several. */
+export function oneOrAll(outputs: readonly (readonly [string, Output])[]): Output {
+  const [only, ...others] = outputs
+  if (!only) return null
+  return others.length === 0 ? only[1] : combined(outputs)
+}
+
 /** The output of a join over what arrived. Contract: runbook.md 4.4, 4.5. */
-export function gather(pass: Pass, node: WorkflowNode): Output {
+function gather(pass: Pass, node: WorkflowNode): Output {
   const loop = pass.loopOutput(node.index)
   if (loop !== undefined) return loop === UNKNOWN ? UNKNOWN : loopJoin(loop)
   const mode = node.attributes.get('mode')
@@ -31,7 +52,7 @@ function sourceOutput({ frame }: Pass, from: number): Output {
 }
 
 /** A map of outputs, unknown as a whole when one of them is. */
-export function combined(outputs: readonly (readonly [string, Output])[]): Output {
+function combined(outputs: readonly (readonly [string, Output])[]): Output {
   const known: [string, Value][] = []
   for (const [id, output] of outputs) {
     if (output === UNKNOWN) return UNKNOWN

@@ -1,9 +1,9 @@
 import { NodeError, type NodeFailure } from '../errors.ts'
 import { mapOf, type Value } from '../hcl/values.ts'
-import { combined, listed } from './gather.ts'
+import { listed, oneOrAll } from './gather.ts'
 import type { Pass } from './pass.ts'
 import type { Runner } from './runner.ts'
-import { failureValue } from './scope.ts'
+import { failureValue } from './node-scope.ts'
 import { Frame, UNKNOWN, type Iteration, type Output } from './state.ts'
 
 export interface LoopItems {
@@ -105,12 +105,11 @@ export class LoopRun {
       join === undefined
         ? (graph.outgoing[node] ?? []).length === 0 && frame.states.get(node)?.status === 'succeeded'
         : (graph.outgoing[node] ?? []).some((edge) => edge.to === join && (frame.edges.get(edge) ?? 'dead') !== 'dead')
-    const outputs = frame.members.filter(isLast).map((node): [string, Output] => {
-      return [graph.nodes[node]?.id ?? '', frame.states.get(node)?.output ?? null]
-    })
-    const [only] = outputs
-    if (!only) return null
-    return outputs.length === 1 ? only[1] : combined(outputs)
+    const outputOf = (node: number): [string, Output] => [
+      graph.nodes[node]?.id ?? '',
+      frame.states.get(node)?.output ?? null,
+    ]
+    return oneOrAll(frame.members.filter(isLast).map(outputOf))
   }
 
   private end(): void {

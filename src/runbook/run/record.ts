@@ -24,6 +24,7 @@ export interface NodeRecord {
 
 export const nodePath = (frame: Frame, id: string): string => `${frame.path}${id}`
 
+/** The state of a node as journal and report keep it; what a dry run does not know is null. */
 export function toRecord(frame: Frame, id: string, state: NodeState): NodeRecord {
   const { status, output, branch, error, tolerated, continued, attempts, durationMs } = state
   return {

@@ -2,15 +2,14 @@ import { systemClock, type Clock } from '../../base/clock.ts'
 import { nodeError, type NodeFailure } from '../errors.ts'
 import { regionJoin, type Graph, type GraphEdge } from '../graph.ts'
 import { KnownAfterRun } from '../hcl/errors.ts'
-import { mapOf, type Value } from '../hcl/values.ts'
+import type { Value } from '../hcl/values.ts'
 import type { WorkflowNode } from '../model.ts'
 import { createOutbound, type Outbound } from '../outbound/index.ts'
 import type { GuardOptions } from '../outbound/guard.ts'
-import { conditionKey } from '../parse-workflow.ts'
 import { isConstant } from '../references.ts'
 import { AttemptsFailed, failureFields } from './attempts.ts'
-import { evaluateCondition } from './condition.ts'
-import { combined, gather } from './gather.ts'
+import { branchKey, evaluateCondition } from './condition.ts'
+import { previous } from './gather.ts'
 import { LoopRun, type LoopItems } from './loop.ts'
 import { executeNode, type NodeOutcome } from './node.ts'
 import type { RunEvent, RunOptions } from './options.ts'
@@ -18,7 +17,8 @@ import { EventOrder } from './event-order.ts'
 import { Pass } from './pass.ts'
 import { fromRecord, nodePath, toRecord } from './record.ts'
 import { comparePriority, Scheduler } from './scheduler.ts'
-import { failureValue, NodeScope, type RunValues } from './scope.ts'
+import { NodeScope } from './node-scope.ts'
+import type { RunValues } from './scope.ts'
 import { Frame, permits, timestamp, UNKNOWN, UNREACHED, type EdgeState, type NodeState, type Output } from './state.ts'
 
 export interface RunOutcome {
@@ -211,7 +211,7 @@ export class Runner {
     }
     this.emit('node.started', frame, node)
     try {
-      const outcome = await executeNode(this, pass, node, this.prev(pass, node), signal)
+      const outcome = await executeNode(this, pass, node, previous(pass, node), signal)
       this.assign(frame, node, outcome.state.output)
       this.afterSuccess(pass, node, outcome)
       this.settle(pass, index, { attempts: [], ...outcome.state, ...times() })
@@ -383,30 +383,4 @@ export class Runner {
     this.noteFailure(pass.frame, from, failure)
     this.fail(pass, failure)
   }
-
-  /** What a node sees as `prev`. Contract: runbook.md 3.2. */
-  private prev(pass: Pass, node: WorkflowNode): Output {
-    const { frame } = pass
-    const live = pass.liveEdges(node.index)
-    if (node.type === 'join') return gather(pass, node)
-    const outputs = live.map(({ edge, from }): [string, Output] => {
-      if (from === frame.opener) return [edge.from, frame.iteration?.item ?? null]
-      const state = frame.state(from)
-      const failed = state?.status === 'failed' && state.error && !state.continued
-      return [
-        edge.from,
-        failed && state.error ? mapOf([['error', failureValue(state.error)]]) : (state?.output ?? null),
-      ]
-    })
-    const [only] = outputs
-    if (!only) return null
-    if (outputs.length === 1) return only[1]
-    return combined(outputs)
-  }
-}
-
-/** `true` and `false` stand for `then` and `else`. */
-export function branchKey(condition: NonNullable<GraphEdge['edge']['condition']>): string | undefined {
-  const key = conditionKey(condition)
-  return key === 'true' ? 'then' : key === 'false' ? 'else' : key
 }

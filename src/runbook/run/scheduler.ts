@@ -127,6 +127,7 @@ const isStopped = (frame: Frame): boolean => {
   return false
 }
 
+/** Orders by the first difference; what is outside comes before what is inside it. */
 export function comparePriority(a: readonly number[], b: readonly number[]): number {
   for (let i = 0; i < a.length && i < b.length; i++) {
     const order = (a[i] ?? 0) - (b[i] ?? 0)

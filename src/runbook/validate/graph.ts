@@ -8,7 +8,7 @@ import { edgeId, type Workflow, type WorkflowEdge, type WorkflowNode } from '../
 import { isConstant } from '../references.ts'
 import type { NodeRegistry } from '../registry.ts'
 import { isTrue } from '../run/condition.ts'
-import { branchKey } from '../run/runner.ts'
+import { branchKey } from '../run/condition.ts'
 import { isTrigger } from './nodes.ts'
 
 /** Ends of edges, duplicates, edges into triggers. */
@@ -46,6 +46,7 @@ export function* checkEdgeEnds(workflow: Workflow, registry: NodeRegistry): Gene
   }
 }
 
+/** RB302, at the edge that closes the cycle. */
 export function cycleDiagnostic(workflow: Workflow, cycle: readonly WorkflowNode[]): Diagnostic {
   const ids = [...cycle, ...cycle.slice(0, 1)].map((node) => node.id)
   const edge = workflow.edges.find(({ from, to }) => from === ids.at(-2) && to === ids.at(-1))

@@ -1,7 +1,7 @@
 import type { Graph } from '../graph.ts'
 import { children, type Call, type Expression } from '../hcl/ast.ts'
 import { didYouMean, pathText, type Diagnostic } from '../hcl/diagnostics.ts'
-import { arityMessage } from '../hcl/evaluate.ts'
+import { arityMessage } from '../hcl/functions/arguments.ts'
 import { FUNCTIONS } from '../hcl/functions/index.ts'
 import { nonPaths, PATH_ROOTS } from '../hcl/path-template.ts'
 import type { Source } from '../hcl/source.ts'

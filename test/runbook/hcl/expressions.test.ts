@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { fromJson, parseJson } from '../../../src/runbook/hcl/json.ts'
-import { failureOf, processorTime, resultOf, valueOf } from './support.ts'
+import { processorTime } from '../../support/processor-time.ts'
+import { failureOf, resultOf, valueOf } from './support.ts'
 
 describe('operators', () => {
   test.each([

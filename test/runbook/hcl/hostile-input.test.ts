@@ -5,7 +5,7 @@ import { parseFile } from '../../../src/runbook/hcl/parser-body.ts'
 import { parseWorkflow } from '../../../src/runbook/parse-workflow.ts'
 import { createNodeRegistry } from '../../../src/runbook/registry.ts'
 import { validateWorkflow } from '../../../src/runbook/validate/index.ts'
-import { processorTime } from './support.ts'
+import { processorTime } from '../../support/processor-time.ts'
 
 const MB = 1024 * 1024
 const fill = (text: string, size = MB): string => text.repeat(Math.ceil(size / Buffer.byteLength(text)))

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Budget } from '../../../src/runbook/hcl/budget.ts'
 import { compileRegex, RegexSyntaxError } from '../../../src/runbook/hcl/regex/index.ts'
-import { failureOf, processorTime, resultOf } from './support.ts'
+import { processorTime } from '../../support/processor-time.ts'
+import { failureOf, resultOf } from './support.ts'
 
 const all = (pattern: string, text: string) =>
   [...compileRegex(pattern).matches(text, new Budget())].map((match) => match.groups)

@@ -42,10 +42,3 @@ export function attributeOf(text: string, name: string, variables: Record<string
   if (!attribute) throw new Error(`no attribute ${name}`)
   return plain(evaluate(attribute.value, constantScope(variables)))
 }
-
-/** Processor milliseconds of this process for `work`: unlike the clock, it doesn't count what runs beside the tests. */
-export function processorTime(work: () => void): number {
-  const before = process.cpuUsage()
-  work()
-  return process.cpuUsage(before).user / 1000
-}

@@ -3,7 +3,8 @@ import { createKubernetesClient } from '../../../src/runbook/kubernetes/index.ts
 import { createNodeRegistry } from '../../../src/runbook/registry.ts'
 import type { RunOptions } from '../../../src/runbook/run/options.ts'
 import type { ReportNode } from '../../../src/runbook/run/report.ts'
-import { KubernetesApi, type ApiObject } from '../../support/kubernetes/api.ts'
+import { KubernetesApi } from '../../support/kubernetes/api.ts'
+import type { ApiObject } from '../../support/kubernetes/objects.ts'
 import { attributes } from '../nodes/recorder.ts'
 import { node, run } from '../support.ts'
 

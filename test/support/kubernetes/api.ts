@@ -1,29 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { EventEmitter, on } from 'node:events'
+import { EventEmitter, on, once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { createAuthority } from '../certificates.ts'
 import { jsonPatch, mergePatch, strategicPatch, type Json } from './patches.ts'
-import { ContainerLog, RunningContainer } from './pods.ts'
-
-export interface ApiObject {
-  apiVersion: string
-  kind: string
-  metadata: {
-    name: string
-    namespace?: string
-    uid?: string
-    resourceVersion?: string
-    labels?: Record<string, string>
-    ownerReferences?: { uid: string }[]
-  }
-  // oxlint-disable-next-line typescript/no-explicit-any -- whatever a kind has
-  [field: string]: any
-}
+import { checkJob, KINDS, selects, StatusError, valueAt, type ApiObject } from './objects.ts'
+import { ContainerLog, logLines, RunningContainer } from './pods.ts'
 
 export interface ApiCall {
   readonly method: string
@@ -40,37 +25,6 @@ export interface Fault {
   readonly retryAfter?: number
   readonly hang?: boolean
   readonly cut?: number
-}
-
-/** Plural, kind, scope and whether strategic patches are known, by group version. */
-const KINDS: Record<string, [name: string, kind: string, namespaced: boolean][]> = {
-  v1: [
-    ['pods', 'Pod', true],
-    ['pods/log', 'Pod', true],
-    ['secrets', 'Secret', true],
-    ['configmaps', 'ConfigMap', true],
-    ['events', 'Event', true],
-    ['nodes', 'Node', false],
-  ],
-  'apps/v1': [
-    ['deployments', 'Deployment', true],
-    ['deployments/scale', 'Scale', true],
-    ['statefulsets', 'StatefulSet', true],
-    ['daemonsets', 'DaemonSet', true],
-    ['replicasets', 'ReplicaSet', true],
-  ],
-  'batch/v1': [['jobs', 'Job', true]],
-  'example.com/v1': [['widgets', 'Widget', true]],
-}
-const QUANTITY = /^\d+(\.\d+)?(m|k|Ki|Mi|Gi|M|G)?$/
-
-class StatusError extends Error {
-  readonly status: number
-
-  constructor(status: number, message: string) {
-    super(message)
-    this.status = status
-  }
 }
 
 /** An API server as far as a client can tell: it checks what it is sent as the real one does, and runs jobs. */
@@ -424,23 +378,6 @@ interface Place {
   namespace: string
 }
 
-async function* logLines(log: ContainerLog, query: Record<string, string>): AsyncGenerator<string> {
-  const shown = ({ time, text }: ContainerLog['lines'][number]) =>
-    query.timestamps === 'true' ? `${time} ${text}` : text
-  const isWanted = ({ time }: { time: string }): boolean =>
-    query.sinceTime === undefined || time.slice(0, 19) >= query.sinceTime.slice(0, 19)
-  const tail = query.tailLines === undefined ? log.lines.length : Number(query.tailLines)
-  let sent = Math.max(0, log.lines.length - tail)
-  for (;;) {
-    for (; sent < log.lines.length; sent++) {
-      const line = log.lines[sent]
-      if (line && isWanted(line)) yield shown(line)
-    }
-    if (log.ended || query.follow !== 'true') return
-    await Promise.race([once(log, 'line'), once(log, 'end')])
-  }
-}
-
 /** Lines as they come; the connection breaks after `cut` of them, in the middle of the next. */
 async function stream(response: ServerResponse, lines: AsyncIterable<string>, cut = Infinity): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/plain' })
@@ -460,42 +397,4 @@ async function stream(response: ServerResponse, lines: AsyncIterable<string>, cu
 function send(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' })
   response.end(JSON.stringify(body))
-}
-
-/** `a=b,c!=d`, and a bare key for one that is there. */
-const selects = (selector: string | undefined, valueOf: (key: string) => string | undefined): boolean =>
-  (selector ?? '')
-    .split(',')
-    .filter((part) => part !== '')
-    .every((part) => {
-      const [, key = '', operator, wanted] = /^([^=!]+)(?:(!?=)=?(.*))?$/.exec(part) ?? []
-      if (operator === undefined) return valueOf(key) !== undefined
-      return (valueOf(key) === wanted) === (operator === '=')
-    })
-
-function valueAt(object: ApiObject, path: string): string | undefined {
-  let value: unknown = object
-  for (const part of path.split('.')) value = (value as Record<string, unknown> | undefined)?.[part]
-  return typeof value === 'string' ? value : undefined
-}
-
-function checkJob({ metadata, spec }: ApiObject): void {
-  const pod = spec?.template?.spec
-  const refuse = (reason: string): never => {
-    throw new StatusError(422, `Job.batch "${metadata.name}" is invalid: ${reason}`)
-  }
-  if (!['Never', 'OnFailure'].includes(pod?.restartPolicy)) refuse('spec.template.spec.restartPolicy')
-  for (const { name, image, resources, volumeMounts } of pod.containers) {
-    if (typeof name !== 'string' || typeof image !== 'string' || image === '') refuse('spec.template.spec.containers')
-    for (const amount of Object.values<string>({ ...resources?.limits, ...resources?.requests })) {
-      if (!QUANTITY.test(amount)) refuse(`resources: Invalid value: "${amount}"`)
-    }
-    for (const mount of volumeMounts ?? []) {
-      if (!pod.volumes.some((volume: { name: string }) => volume.name === mount.name))
-        refuse(`volumeMounts: ${mount.name}`)
-    }
-  }
-  for (const value of Object.values<string>(spec.template.metadata?.labels ?? {})) {
-    if (!/^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(value)) refuse(`labels: Invalid value: "${value}"`)
-  }
 }

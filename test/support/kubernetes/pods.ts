@@ -86,3 +86,21 @@ export class RunningContainer {
     }
   }
 }
+
+/** The lines that a query asks for, to the end of the log if it follows. */
+export async function* logLines(log: ContainerLog, query: Record<string, string>): AsyncGenerator<string> {
+  const shown = ({ time, text }: ContainerLog['lines'][number]) =>
+    query.timestamps === 'true' ? `${time} ${text}` : text
+  const isWanted = ({ time }: { time: string }): boolean =>
+    query.sinceTime === undefined || time.slice(0, 19) >= query.sinceTime.slice(0, 19)
+  const tail = query.tailLines === undefined ? log.lines.length : Number(query.tailLines)
+  let sent = Math.max(0, log.lines.length - tail)
+  for (;;) {
+    for (; sent < log.lines.length; sent++) {
+      const line = log.lines[sent]
+      if (line && isWanted(line)) yield shown(line)
+    }
+    if (log.ended || query.follow !== 'true') return
+    await Promise.race([once(log, 'line'), once(log, 'end')])
+  }
+}

@@ -101,3 +101,9 @@ export const fixed = (count: number, call: Body): FunctionDefinition => ({ min: 
 export const between = (min: number, max: number, call: Body): FunctionDefinition => ({ min, max, call })
 export const atLeast = (min: number, call: Body): FunctionDefinition => ({ min, max: Infinity, call })
 export type FunctionTable = Readonly<Record<string, FunctionDefinition>>
+
+/** What to say of a call with too few or too many arguments. Contract: RB408. */
+export function arityMessage(name: string, min: number, max: number, given: number): string {
+  const wanted = min === max ? String(min) : max === Infinity ? `at least ${min}` : `${min} to ${max}`
+  return `${name}() takes ${wanted} argument${wanted === '1' ? '' : 's'}, not ${given}`
+}

@@ -53,6 +53,7 @@ export async function post(
   throw serviceError(response)
 }
 
+/** The error for an answer that is no success: who asked, what was asked, or the service. */
 export function serviceError(response: HttpResponse): NodeError {
   const { status } = response
   if ([401, 403, 404].includes(status)) return statusError(response, 'auth_failed')

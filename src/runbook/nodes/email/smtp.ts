@@ -1,4 +1,5 @@
 import { createTransport } from 'nodemailer'
+import { isLoopback } from '../../../base/network.ts'
 import { NodeError } from '../../errors.ts'
 import { connectionError } from '../../outbound/guard.ts'
 import type { NodeContext } from '../../registry.ts'
@@ -6,7 +7,6 @@ import { optionalText, text } from '../settings.ts'
 import type { Delivery, Mail } from './send.ts'
 
 const IMPLICIT_TLS_PORT = 465
-const LOOPBACK = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i
 
 /**
  * Sends over one connection, encrypted as asked or not at all. Contract: runbook.md 5.3.
@@ -17,7 +17,7 @@ export async function sendBySmtp(context: NodeContext, mail: Mail): Promise<Deli
   const [host, port] = [text(config, 'host'), Number(config.port)]
   const mode = optionalText(config, 'tls') ?? (port === IMPLICIT_TLS_PORT ? 'implicit' : 'starttls')
   const user = optionalText(config, 'username')
-  if (mode === 'none' && user !== undefined && !LOOPBACK.test(host)) {
+  if (mode === 'none' && user !== undefined && !isLoopback(host)) {
     throw new NodeError('config_invalid', `no login at ${host} without encryption`)
   }
   const transport = createTransport({

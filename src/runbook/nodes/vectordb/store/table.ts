@@ -29,6 +29,7 @@ export function tableName(name: string): string {
 /** Type name by column. */
 export type Columns = ReadonlyMap<string, string>
 
+/** Its columns, in order. */
 export async function columnsOf(session: Session, table: string): Promise<Columns> {
   const rows = await session.rows(
     `SELECT a.attname AS name, t.typname AS type FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
@@ -136,6 +137,7 @@ export async function writeRow(
   return { id: written?.id ?? null, inserted: written?.inserted !== false }
 }
 
+/** How many were deleted. @throws NodeError config_invalid for a filter that names nothing: it would delete all */
 export function deleteRows(session: Session, table: string, filter: ValueMap): Promise<number> {
   const params: unknown[] = []
   const where = condition(filter, params)
