@@ -63,12 +63,15 @@ export function sharedHealth(
 ): Health {
   const isRejected = isBroken || (rejectedUntil !== null && rejectedUntil > clock.now())
   const checked: HealthState = checkedAt === null ? 'unknown' : lastError ? 'degraded' : 'healthy'
-  const known = live.state === 'unknown' ? checked : live.state
+  const checkedTime = checkedAt === null ? '' : toTimestamp(checkedAt)
+  // A test that came after the last call says more than that.
+  const isNewer = live.state === 'healthy' && checkedTime > (live.checked_at ?? '')
+  const known = live.state === 'unknown' || isNewer ? checked : live.state
   return {
     ...live,
     state: isRejected ? worse(known, 'rejected') : known,
     ...(isRejected && !isBroken && { cooldown_until: toTimestamp(rejectedUntil ?? 0) }),
-    ...(checkedAt !== null && { checked_at: toTimestamp(checkedAt) }),
+    ...(checkedTime > (live.checked_at ?? '') && { checked_at: checkedTime }),
   }
 }
 

@@ -81,3 +81,7 @@ export class GatewayError extends CodedError<GatewayErrorCode> {
     return { type: 'error', error: { type, message: this.message, code: providerCode }, request_id: requestId }
   }
 }
+
+/** A field that holds what it may not. */
+export const invalid = (message: string, param: string): GatewayError =>
+  new GatewayError('invalid_value', message, { param })

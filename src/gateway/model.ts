@@ -183,7 +183,7 @@ export interface AttemptRecord {
   credential_id: number
   model: string
   class: FailureClass | 'ok'
-  status?: number
+  status?: number | undefined
   started_at: string
   duration_ms: number
 }
@@ -193,21 +193,21 @@ export interface UsageRecord {
   id: string
   request_id: string
   organization_id: number
-  user_id?: number
-  key_id?: number
+  user_id?: number | undefined
+  key_id?: number | undefined
   surface: Surface
   stream: boolean
   test: boolean
   model_requested: string
-  alias_id?: number
-  credential_id?: number
-  provider?: Kind
-  model_used?: string
-  response_model?: string
+  alias_id?: number | undefined
+  credential_id?: number | undefined
+  provider?: Kind | undefined
+  model_used?: string | undefined
+  response_model?: string | undefined
   outcome: Outcome
   status: number
-  error_code?: string
-  finish_reason?: string
+  error_code?: string | undefined
+  finish_reason?: string | undefined
   attempts: AttemptRecord[]
   input_tokens: number | null
   cache_read_tokens: number | null
@@ -223,9 +223,9 @@ export interface UsageRecord {
   duration_ms: number
   upstream_ms: number
   overhead_ms: number
-  first_token_ms?: number
+  first_token_ms?: number | undefined
   bytes_in: number
   bytes_out: number
-  client?: string
-  retry_count?: number
+  client?: string | undefined
+  retry_count?: number | undefined
 }

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
 import type { IdSource } from '../base/ids.ts'
 import { requestLog } from '../base/log.ts'
+import { rest } from '../base/rest.ts'
 import { ConfigError } from '../config/errors.ts'
 import type { Config } from '../config/load.ts'
 import type { Front } from '../http/listener.ts'
@@ -161,7 +161,7 @@ export class Gateway {
       monotonic: () => performance.now(),
       random,
       ids,
-      wait: (ms, signal) => sleep(ms, undefined, { signal }).catch(() => undefined),
+      wait: rest,
       log,
       logRequest: requestLog(log),
       settings: planeSettings(config),

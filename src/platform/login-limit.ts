@@ -1,6 +1,6 @@
-import { isIPv6 } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { sha256 } from '../base/hash.ts'
+import { networkOf } from '../base/network.ts'
 import type { Database } from '../database/database.ts'
 import { rateLimited } from './errors.ts'
 import { takeLock } from './store/locks.ts'
@@ -44,17 +44,4 @@ export class LoginLimit {
   async forget(attempt: readonly number[]): Promise<void> {
     await this.#database.transaction((tx) => deleteAttempts(tx, attempt))
   }
-}
-
-/** Who has an IPv6 address usually has its whole /64. */
-function networkOf(address: string): string {
-  const [, ipv4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
-  if (ipv4 !== undefined || !isIPv6(address)) return ipv4 ?? address
-  const [head = '', tail = ''] = address.replace(/%.*$/, '').split('::', 2)
-  const groups = head === '' ? [] : head.split(':')
-  const missing = address.includes('::') ? 8 - groups.length - (tail === '' ? 0 : tail.split(':').length) : 0
-  return [...groups, ...Array.from({ length: missing }, () => '0')]
-    .slice(0, 4)
-    .map((group) => parseInt(group, 16))
-    .join(':')
 }

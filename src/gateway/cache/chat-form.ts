@@ -1,8 +1,9 @@
+import { isMap } from '../../base/json.ts'
 import type { Usage } from '../chat/events.ts'
 import { optional, type Json } from '../chat/json.ts'
 import { openAiUsageOf } from '../chat/openai/write-answer.ts'
 import type { Assembly, Form } from './form.ts'
-import { isMap, mapOf, mapsOf, textOf } from './json.ts'
+import { mapOf, mapsOf, textOf } from './json.ts'
 
 /** Chat completions. */
 export const ChatForm: Form = {

@@ -1,7 +1,7 @@
+import { isMap } from '../../base/json.ts'
 import { EventReader } from '../relay/sse.ts'
 import type { AnswerSink } from '../plane/sink.ts'
 import type { Assembly, Form } from './form.ts'
-import { isMap } from './json.ts'
 
 /** What is read of a stream to be kept: its frames hold far more than what they say. */
 const STREAM_BYTES = 16 * 1024 * 1024

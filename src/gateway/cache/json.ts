@@ -1,7 +1,5 @@
+import { isMap } from '../../base/json.ts'
 import type { Json } from '../chat/json.ts'
-
-export const isMap = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Empty where there is none. */
 export const mapOf = (value: unknown): Json => (isMap(value) ? value : {})

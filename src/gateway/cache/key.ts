@@ -1,8 +1,8 @@
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { sha256 } from '../../base/hash.ts'
+import { isMap } from '../../base/json.ts'
 import type { Json } from '../chat/json.ts'
 import type { CacheCall } from '../plane/parts.ts'
-import { isMap } from './json.ts'
 
 /** What says how an answer comes, or on whose behalf, and not what it is. */
 const BESIDE: ReadonlySet<string> = new Set(['stream', 'stream_options', 'user', 'metadata'])

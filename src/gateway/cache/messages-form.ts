@@ -1,6 +1,7 @@
+import { isMap } from '../../base/json.ts'
 import type { Json } from '../chat/json.ts'
 import type { Assembly, Form } from './form.ts'
-import { isMap, mapOf, mapsOf, textOf } from './json.ts'
+import { mapOf, mapsOf, textOf } from './json.ts'
 
 /** Anthropic's messages. */
 export const MessagesForm: Form = {

@@ -1,6 +1,7 @@
+import { isMap } from '../../base/json.ts'
 import type { Json } from '../chat/json.ts'
 import type { Assembly, Form } from './form.ts'
-import { isMap, mapsOf, textOf } from './json.ts'
+import { mapsOf, textOf } from './json.ts'
 
 /** OpenAI's responses. */
 export const ResponsesForm: Form = {

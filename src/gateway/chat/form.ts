@@ -125,5 +125,9 @@ export class UnsayableError extends Error {
   }
 }
 
+/** Whether the client wants anything of it cached. */
+export const hasCacheMark = ({ system, turns, tools }: ChatRequest): boolean =>
+  [...system, ...tools, ...turns.flatMap(({ parts }) => parts)].some((part) => 'cache' in part)
+
 /** Fields that the target cannot carry, for `x-mem-dropped`. */
 export type Drop = (field: string) => void

@@ -1,21 +1,11 @@
-export type Json = Record<string, unknown>
+import { isMap, jsonOf } from '../../base/json.ts'
 
-export const isJson = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+export type Json = Record<string, unknown>
 
 /** An object in JSON; undefined for anything else. */
 export function parseJson(text: string): Json | undefined {
   const json = jsonOf(text)
-  return isJson(json) ? json : undefined
-}
-
-/** Undefined for what is no JSON. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return isMap(json) ? json : undefined
 }
 
 /** Without the fields that have no value. */

@@ -1,8 +1,12 @@
 import type * as z from 'zod'
-import { UnsayableError } from './form.ts'
+import { UnsayableError, type CacheMark } from './form.ts'
 
 /** Null is as good as absent. */
 export const present = <T>(value: T | null | undefined): T | undefined => value ?? undefined
+
+/** `cache_control`, which both dialects have, in the inner form. */
+export const marked = (mark: { ttl?: CacheMark['ttl'] | undefined } | null | undefined): { cache?: CacheMark } =>
+  mark ? { cache: mark.ttl === undefined ? {} : { ttl: mark.ttl } } : {}
 
 /** Reads a body by its schema. @throws UnsayableError that names the first field that is wrong. */
 export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
@@ -12,7 +16,7 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   if (!issue) throw new UnsayableError('invalid_value', '', 'the body cannot be read')
   const found = deepest(issue)
   const param = found.path.map((key, i) => (typeof key === 'number' ? `[${key}]` : `${i > 0 ? '.' : ''}${String(key)}`))
-  throw new UnsayableError(codeOf(found), param.join(''), found.message)
+  throw new UnsayableError(codeOf(found), param.join(''), wordsOf(found).replaceAll('Invalid input: ', ''))
 }
 
 type Issue = z.core.$ZodIssue
@@ -26,6 +30,12 @@ function deepest(issue: Issue): Issue {
     undefined,
   )
   return best && best.path.length > 0 ? { ...best, path: [...issue.path, ...best.path] } : issue
+}
+
+/** A value that fits none of several forms, and is near to none, is told what each of them wants. */
+function wordsOf(issue: Issue): string {
+  const inner = issue.code === 'invalid_union' ? issue.errors.flatMap(([first]) => first?.message ?? []) : []
+  return [...new Set(inner)].join(', or ') || issue.message
 }
 
 function codeOf(issue: Issue): UnsayableError['code'] {

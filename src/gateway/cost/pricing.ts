@@ -32,12 +32,14 @@ export function priceCall(table: ModelTable, kind: string, names: CallNames, usa
 
 /**
  * Nano-dollars that a call may cost before it is made; undefined when its price is unknown. Contract: gateway.md 7.3.
- * @param outputCap tokens that the answer may have: the request's cap, 0 for embeddings; absent = the model's
+ * @param outputCap tokens that each answer may have: the request's cap, 0 for embeddings; absent = the model's
+ * @param answers how many are asked for
  */
 export function estimateCeiling(
   row: ModelRow | undefined,
   inputTokens: number,
   outputCap = row?.max_output ?? DEFAULT_OUTPUT_CAP,
+  answers = 1,
 ): bigint | undefined {
-  return row && costOf(row, { ...NO_USAGE, input: inputTokens, output: outputCap })
+  return row && costOf(row, { ...NO_USAGE, input: inputTokens, output: outputCap * answers })
 }

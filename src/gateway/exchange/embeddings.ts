@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { UnsayableError } from '../chat/form.ts'
-import { isJson, type Json } from '../chat/json.ts'
+import { parseJson, type Json } from '../chat/json.ts'
 import { parseBody, present } from '../chat/parse.ts'
 import { NO_USAGE } from '../chat/events.ts'
 import type { Candidate } from '../routing/candidate.ts'
@@ -106,11 +106,4 @@ function inParts<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
 }
 
-function parse(answer: Buffer): Json {
-  try {
-    const json: unknown = JSON.parse(answer.toString('utf8'))
-    return isJson(json) ? json : {}
-  } catch {
-    return {}
-  }
-}
+const parse = (answer: Buffer): Json => parseJson(answer.toString('utf8')) ?? {}

@@ -1,11 +1,11 @@
-import { isJson } from '../chat/json.ts'
+import { isMap } from '../../base/json.ts'
 import { NO_USAGE, type Usage } from '../chat/events.ts'
 import type { AnswerFacts, InferenceRequest } from './exchange.ts'
 
 const BYTES_PER_TOKEN = 4
 const IMAGE_TOKENS = 1000
 /** What of a request is read by the model. */
-const READ: readonly string[] = ['system', 'instructions', 'messages', 'input', 'tools']
+const READ: readonly string[] = ['system', 'instructions', 'messages', 'input']
 /** Strings that are no text. */
 const NAMES: ReadonlySet<string> = new Set([
   'type',
@@ -21,7 +21,7 @@ const MEDIA: ReadonlySet<unknown> = new Set(['image_url', 'image', 'input_image'
 /** Tokens of a prompt whose provider tells none: a quarter of its text's bytes, 1,000 an image. Contract: gateway.md 7.2. */
 export function estimateInputTokens(request: InferenceRequest): number {
   const body = request.json()
-  if (!isJson(body)) return 0
+  if (!isMap(body)) return 0
   let images = 0
   const bytesIn = (value: unknown): number => {
     if (typeof value === 'string') return Buffer.byteLength(value)
@@ -30,14 +30,16 @@ export function estimateInputTokens(request: InferenceRequest): number {
       if (typeof value[0] === 'number') return value.length * BYTES_PER_TOKEN
       return value.reduce<number>((sum, each) => sum + bytesIn(each), 0)
     }
-    if (!isJson(value)) return 0
+    if (!isMap(value)) return 0
     if (MEDIA.has(value['type']) && !('function' in value)) {
       images++
       return 0
     }
     return Object.entries(value).reduce((sum, [name, each]) => (NAMES.has(name) ? sum : sum + bytesIn(each)), 0)
   }
-  const bytes = READ.reduce((sum, name) => sum + bytesIn(body[name]), 0)
+  // Of tools the model reads all: names of arguments say as much as their descriptions.
+  const toolBytes = Array.isArray(body['tools']) ? Buffer.byteLength(JSON.stringify(body['tools'])) : 0
+  const bytes = READ.reduce((sum, name) => sum + bytesIn(body[name]), toolBytes)
   return Math.ceil(bytes / BYTES_PER_TOKEN) + images * IMAGE_TOKENS
 }
 
@@ -66,6 +68,13 @@ export const estimateUsage = (request: InferenceRequest, { textBytes }: Pick<Ans
   input: estimateInputTokens(request),
   output: Math.ceil(textBytes / BYTES_PER_TOKEN),
 })
+
+/** Answers that a chat asks for at once, each as long as the cap. */
+export function choicesAsked({ body, members }: InferenceRequest): number {
+  const member = members.get('n')
+  const n = member ? Number(body.toString('latin1', member.start, member.end)) : 1
+  return Number.isSafeInteger(n) && n > 1 ? n : 1
+}
 
 const CAPS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens']
 

@@ -92,8 +92,8 @@ export interface AnswerStream {
 export interface StreamStep {
   /** For the client; may be none. */
   readonly bytes: readonly Buffer[]
-  /** `waiting` before anything but pings, `started` after a valid start event, `content` from the first content on, `stopped` after the stop event. */
-  readonly state: 'waiting' | 'started' | 'content' | 'stopped'
+  /** `waiting` before anything but pings, `started` after a valid start event, `content` from the first content on, `finished` when only usage may follow, `stopped` after the last event. */
+  readonly state: 'waiting' | 'started' | 'content' | 'finished' | 'stopped'
 }
 
 interface Told {

@@ -51,12 +51,13 @@ const secretsOf = ({ secrets, customHeaders }: OpenCredential): string[] => [
   ...Object.values(customHeaders),
 ]
 
-/** @throws GatewayError 400 */
+/** Anthropic's envelope has no place but the message for the field at fault. @throws GatewayError 400 */
 function saying<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
     if (!(error instanceof UnsayableError)) throw error
-    throw new GatewayError(error.code, error.message, { param: error.param })
+    const { code, param, message } = error
+    throw new GatewayError(code, message.includes(param) ? message : `${param}: ${message}`, { param })
   }
 }

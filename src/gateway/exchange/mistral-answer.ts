@@ -1,4 +1,5 @@
-import { isJson, type Json } from '../chat/json.ts'
+import { isMap } from '../../base/json.ts'
+import type { Json } from '../chat/json.ts'
 import { valueAt } from '../relay/frames.ts'
 
 /** Whether something of Mistral's own may stand in these bytes. @param raw as Latin-1 */
@@ -13,13 +14,13 @@ export const isMistrals = (raw: string): boolean =>
 export function plainChoices(answer: Json): boolean {
   let isChanged = false
   for (const choice of Array.isArray(answer['choices']) ? answer['choices'] : []) {
-    if (!isJson(choice)) continue
+    if (!isMap(choice)) continue
     if (choice['finish_reason'] === 'model_length') {
       choice['finish_reason'] = 'length'
       isChanged = true
     }
     for (const message of [choice['message'], choice['delta']]) {
-      if (isJson(message) && Array.isArray(message['content'])) {
+      if (isMap(message) && Array.isArray(message['content'])) {
         isChanged = true
         Object.assign(message, saidIn(message['content']))
       }
@@ -29,9 +30,9 @@ export function plainChoices(answer: Json): boolean {
 }
 
 function saidIn(chunks: readonly unknown[]): Json {
-  const textOf = (chunk: unknown): string => (isJson(chunk) && typeof chunk['text'] === 'string' ? chunk['text'] : '')
+  const textOf = (chunk: unknown): string => (isMap(chunk) && typeof chunk['text'] === 'string' ? chunk['text'] : '')
   const thoughts = chunks.flatMap((chunk): unknown[] =>
-    isJson(chunk) && Array.isArray(chunk['thinking']) ? chunk['thinking'] : [],
+    isMap(chunk) && Array.isArray(chunk['thinking']) ? chunk['thinking'] : [],
   )
   const reasoning = thoughts.map(textOf).join('')
   return { content: chunks.map(textOf).join(''), ...(reasoning !== '' && { reasoning_content: reasoning }) }

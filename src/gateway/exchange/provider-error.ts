@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { jsonOf } from '../chat/json.ts'
+import { jsonOf } from '../../base/json.ts'
 
 /** What a provider says of a failure, whatever its dialect. */
 export interface ProviderError {

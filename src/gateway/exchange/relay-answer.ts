@@ -1,5 +1,6 @@
+import { isMap } from '../../base/json.ts'
 import { anthropicStop, anthropicUsage } from '../chat/anthropic/read-answer.ts'
-import { isJson, parseJson, type Json } from '../chat/json.ts'
+import { parseJson, type Json } from '../chat/json.ts'
 import { openAiStop, openAiUsage } from '../chat/openai/read-answer.ts'
 import { skipValue } from '../relay/body.ts'
 import { valueAt } from '../relay/frames.ts'
@@ -22,8 +23,7 @@ function readParsed(body: Buffer, request: InferenceRequest, isMistral: boolean,
   const answer = parseJson(body.toString('utf8'))
   const facts = answer && factsOf(answer, request)
   if (!answer || !facts) {
-    if (isJson(answer?.['error']) || typeof answer?.['error'] === 'string')
-      throw eventFault(body.toString('utf8'), view)
+    if (isMap(answer?.['error']) || typeof answer?.['error'] === 'string') throw eventFault(body.toString('utf8'), view)
     throw brokenFault('upstream_invalid_response', 'the provider sent an answer that is none')
   }
   if (request.surface === 'responses' && readResponse(answer)?.hasFailed) {
@@ -57,16 +57,16 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
   switch (request.surface) {
     case 'chat': {
       const [choice]: unknown[] = Array.isArray(answer['choices']) ? answer['choices'] : []
-      if (!isJson(choice) || !isJson(choice['message'])) return undefined
-      const { finish_reason: reason, message } = choice
+      if (!isMap(choice) || !isMap(choice['message'])) return undefined
+      const { finish_reason: reason } = choice
       const groq = answer['x_groq']
-      const usage = openAiUsage(answer['usage']) ?? openAiUsage(isJson(groq) ? groq['usage'] : undefined)
+      const usage = openAiUsage(answer['usage']) ?? openAiUsage(isMap(groq) ? groq['usage'] : undefined)
       return {
         responseModel,
         responseId,
         usage,
         finishReason: typeof reason === 'string' ? openAiStop(reason) : undefined,
-        textBytes: usage ? 0 : textBytes(message),
+        textBytes: usage ? 0 : textBytes(answer['choices']),
       }
     }
     case 'messages': {
@@ -121,7 +121,7 @@ const SAID: ReadonlySet<string> = new Set([
 function textBytes(said: unknown, isText = false): number {
   if (typeof said === 'string') return isText ? Buffer.byteLength(said) : 0
   if (Array.isArray(said)) return said.reduce<number>((sum, each) => sum + textBytes(each), 0)
-  if (!isJson(said)) return 0
+  if (!isMap(said)) return 0
   return Object.entries(said).reduce(
     (sum, [name, value]) =>
       sum + (name === 'input' ? Buffer.byteLength(JSON.stringify(value)) : textBytes(value, SAID.has(name))),

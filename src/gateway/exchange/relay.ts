@@ -1,8 +1,8 @@
-import { isJson, jsonOf } from '../chat/json.ts'
+import { isMap, jsonOf } from '../../base/json.ts'
 import type { Surface } from '../model.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import { editBody } from './edit-body.ts'
-import { estimateUsage } from './estimate.ts'
+import { choicesAsked, estimateUsage } from './estimate.ts'
 import type { AnswerStream, Exchange, InferenceRequest, JsonAnswer, UpstreamFault } from './exchange.ts'
 import { familyOf } from './family.ts'
 import { refusalFault, type FaultView } from './faults.ts'
@@ -68,6 +68,7 @@ export class Relay implements Exchange {
       wantsUsage: this.#wantsUsage,
       hidesUsage: this.#addsUsage,
       isMistral: this.#isMistral,
+      isSeveral: choicesAsked(this.#request) > 1,
       estimate: (facts) => estimateUsage(this.#request, facts),
       view: this.#view,
     })
@@ -82,5 +83,5 @@ function chatCaps({ row }: Candidate): readonly string[] {
 function asksUsage({ body, members }: InferenceRequest): boolean {
   const member = members.get('stream_options')
   const options = member && jsonOf(body.toString('utf8', member.start, member.end))
-  return isJson(options) && options['include_usage'] === true
+  return isMap(options) && options['include_usage'] === true
 }

@@ -1,7 +1,8 @@
+import { isMap } from '../../base/json.ts'
 import { openAiStop, openAiUsage } from '../chat/openai/read-answer.ts'
 import { openAiUsageOf } from '../chat/openai/write-answer.ts'
 import type { Usage } from '../chat/events.ts'
-import { isJson, parseJson, type Json } from '../chat/json.ts'
+import { parseJson, type Json } from '../chat/json.ts'
 import { bytesOf, readFrame, valueAt } from '../relay/frames.ts'
 import { RepeatedFrame } from '../relay/repeated-frame.ts'
 import { isMistrals, plainChoices } from './mistral-answer.ts'
@@ -21,6 +22,8 @@ export interface OpenAiScanOptions {
   /** The provider was asked for it all the same: it is taken out. */
   readonly hidesUsage: boolean
   readonly isMistral: boolean
+  /** Several choices were asked for, and each has an end of its own. */
+  readonly isSeveral: boolean
   readonly estimate: (facts: Facts) => Usage
   readonly view: FaultView
 }
@@ -62,8 +65,7 @@ export class OpenAiScan implements Scan {
     this.#content(raw)
     const finish = valueAt(raw, 'finish_reason"')
     if (raw.charCodeAt(finish) === QUOTE) {
-      this.facts.finishReason = openAiStop(raw.slice(finish + 1, raw.indexOf('"', finish + 1)))
-      this.#reach('content')
+      this.#finish(raw.slice(finish + 1, raw.indexOf('"', finish + 1)))
     } else if (this.state === 'content') this.#last.learn(raw, SAID)
     return undefined
   }
@@ -87,6 +89,13 @@ export class OpenAiScan implements Scan {
     if (this.state === 'waiting' || state === 'content') this.state = state
   }
 
+  /** Some providers give an empty reason in every chunk, which is none. */
+  #finish(reason: string): void {
+    if (reason === '') return
+    this.facts.finishReason = openAiStop(reason)
+    this.state = this.#options.isSeveral ? 'content' : 'finished'
+  }
+
   #parsed(raw: string): string | undefined {
     const { data } = readFrame(raw)
     const chunk = parseJson(data)
@@ -99,16 +108,13 @@ export class OpenAiScan implements Scan {
     const hasChoice = Array.isArray(choices) && choices.length > 0
     if (hasChoice) this.#head ??= chunk
     const told = openAiUsage(usage)
-    const counted = told ?? openAiUsage(isJson(groq) ? groq['usage'] : undefined)
+    const counted = told ?? openAiUsage(isMap(groq) ? groq['usage'] : undefined)
     if (counted) this.facts.usage = counted
     const plain = this.#options.isMistral ? plainChoices(chunk) : false
     const text = plain ? toLatin1(JSON.stringify(chunk)) : raw
     this.#content(text)
     const reason = finishOf(choices)
-    if (reason !== undefined) {
-      this.facts.finishReason = openAiStop(reason)
-      this.#reach('content')
-    }
+    if (reason !== undefined) this.#finish(reason)
     if (told) this.#saidUsage = true
     if (told && !hasChoice) {
       if (this.#options.hidesUsage || this.#saidChunk) return ''
@@ -145,6 +151,6 @@ function isPresent(raw: string, name: string): boolean {
 
 function finishOf(choices: unknown): string | undefined {
   const [choice]: unknown[] = Array.isArray(choices) ? choices : []
-  const reason = isJson(choice) ? choice['finish_reason'] : undefined
+  const reason = isMap(choice) ? choice['finish_reason'] : undefined
   return typeof reason === 'string' ? reason : undefined
 }

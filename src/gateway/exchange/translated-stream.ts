@@ -80,7 +80,8 @@ export class TranslatedStream implements AnswerStream {
     if (event.kind === 'start') {
       if (this.#writer) return
       this.#writer = this.#writerOf(event)
-    } else if (event.kind !== 'usage') this.#state = 'content'
+    } else if (event.kind === 'stop') this.#state = 'finished'
+    else if (event.kind !== 'usage') this.#state = 'content'
     texts.push(this.#started(texts).write(event))
   }
 
@@ -103,7 +104,7 @@ export class TranslatedStream implements AnswerStream {
     if (this.facts.finishReason === undefined && !this.#parts.reader.isOver) {
       throw brokenFault('upstream_truncated', 'the provider broke off its answer', this.facts)
     }
-    if (this.#state !== 'content') throw emptyFault(this.facts)
+    if (this.#state !== 'content' && this.#state !== 'finished') throw emptyFault(this.facts)
     const { estimate } = this.#parts
     texts.push(this.#started(texts).end(this.facts.usage ?? estimate(this.facts)))
     this.#state = 'stopped'

@@ -4,7 +4,7 @@ import { writeAnthropicAnswer } from '../chat/anthropic/write-answer.ts'
 import { writeAnthropicRequest } from '../chat/anthropic/write-request.ts'
 import { writeConverseRequest } from '../chat/converse/write-request.ts'
 import { AnswerError, NO_USAGE, type ChatEvent, type Said } from '../chat/events.ts'
-import type { ChatRequest, Drop } from '../chat/form.ts'
+import { UnsayableError, type ChatRequest, type Drop } from '../chat/form.ts'
 import { writeGeminiRequest } from '../chat/gemini/write-request.ts'
 import type { Json } from '../chat/json.ts'
 import { readOpenAiRequest } from '../chat/openai/read-request.ts'
@@ -55,7 +55,9 @@ export class Translation implements Exchange {
     const dropped = new Set<string>()
     const drop = (field: string): void => void dropped.add(field)
     const read = request.surface === 'messages' ? readAnthropicRequest : readOpenAiRequest
-    const form = capped(parts.signatures.restore(read(request.json(), drop), request.organizationId), request)
+    const form = answerable(
+      capped(parts.signatures.restore(read(request.json(), drop), request.organizationId), request),
+    )
     const written = WRITERS[candidate.dialect](form, targetOf(candidate), drop)
     const bytes = Buffer.from(JSON.stringify({ ...addressed(form, candidate), ...written }))
     const edited = editBody(bytes, readMembers(bytes, new Set()), candidate, { addUsage: false })
@@ -139,6 +141,12 @@ function addressed({ stream }: ChatRequest, { dialect, model, upstream: { edits 
     ...(stream && { stream }),
     ...(stream && dialect === 'openai' && edits.streamUsage && { stream_options: { include_usage: true } }),
   }
+}
+
+/** Providers of other dialects take no system text alone, and empty text is left out. @throws UnsayableError */
+function answerable(form: ChatRequest): ChatRequest {
+  if (form.turns.length > 0) return form
+  throw new UnsayableError('invalid_value', 'messages', 'messages need one that says something, beside the system text')
 }
 
 function capped(form: ChatRequest, { maxOutputTokens: cap }: InferenceRequest): ChatRequest {

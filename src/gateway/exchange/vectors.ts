@@ -1,4 +1,5 @@
-import { isJson, type Json } from '../chat/json.ts'
+import { isMap } from '../../base/json.ts'
+import type { Json } from '../chat/json.ts'
 
 /** How vectors are written: numbers, or their bytes as little-endian float32. */
 export type Encoding = 'float' | 'base64'
@@ -7,14 +8,14 @@ export type Encoding = 'float' | 'base64'
 export const isVectors = (answer: Json): boolean =>
   Array.isArray(answer['data']) &&
   answer['data'].every(
-    (each) => isJson(each) && (Array.isArray(each['embedding']) || typeof each['embedding'] === 'string'),
+    (each) => isMap(each) && (Array.isArray(each['embedding']) || typeof each['embedding'] === 'string'),
   )
 
 /** Brings the vectors of an answer into an encoding, in place. @returns whether any had another. */
 export function encodeVectors(answer: Json, encoding: Encoding): boolean {
   let isChanged = false
   for (const each of Array.isArray(answer['data']) ? answer['data'] : []) {
-    if (!isJson(each)) continue
+    if (!isMap(each)) continue
     const vector = each['embedding']
     if (encoding === 'base64' && Array.isArray(vector)) each['embedding'] = toBase64(vector.map(Number))
     else if (encoding === 'float' && typeof vector === 'string') each['embedding'] = fromBase64(vector)

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net'
+import { portOf } from '../../base/network.ts'
 
 /** Link-local, and where clouds keep their metadata. */
 const METADATA = ['169.254.0.0/16', '100.100.100.200/32', 'fe80::/10', 'fd00:ec2::254/128']
@@ -86,9 +87,6 @@ export function allowedHosts(entries: readonly string[]): AllowedHosts {
 
 /** A host as it is compared: lower case, no brackets, no dot at the end. */
 export const plainHost = (host: string): string => host.toLowerCase().replace(/^\[|\]$|\.$/g, '')
-
-export const portOf = ({ port = '', protocol }: { port?: string; protocol: string }): number =>
-  port !== '' ? Number(port) : protocol === 'https:' ? 443 : 80
 
 /**
  * What is wrong with the form of a `base_url` or `endpoint`; undefined when nothing is. Whether its address may be

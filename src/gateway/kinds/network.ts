@@ -5,7 +5,8 @@ import { createSecureContext, rootCertificates } from 'node:tls'
 import type { Agent, buildConnector, Dispatcher } from 'undici'
 import type * as Undici from 'undici'
 import { errorText } from '../../base/errors.ts'
-import { allowedHosts, isMetadata, isPublic, plainHost, portOf, type AllowedHosts } from './addresses.ts'
+import { portOf } from '../../base/network.ts'
+import { allowedHosts, isMetadata, isPublic, plainHost, type AllowedHosts } from './addresses.ts'
 import { AddressRefusedError } from './upstream.ts'
 
 /** The addresses of a name. */

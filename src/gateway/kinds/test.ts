@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { jsonOf } from '../../base/json.ts'
 import type { Dialect } from '../model.ts'
 import { redactor } from '../observe/redact.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
@@ -151,7 +152,7 @@ async function send(upstream: Upstream, call: UpstreamCall, signal: AbortSignal,
   const bytes = await readAll(answer.body)
   const { statusCode: status } = answer
   if (!isSecond && upstream.learnSkew?.(status, flat(answer.headers), bytes)) return send(upstream, call, signal, true)
-  return { status, body: parsed(bytes) }
+  return { status, body: jsonOf(bytes.toString()) }
 }
 
 async function readAll(body: AsyncIterable<unknown>): Promise<Buffer> {
@@ -168,15 +169,6 @@ async function readAll(body: AsyncIterable<unknown>): Promise<Buffer> {
 
 const flat = (headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
-
-/** Undefined when it is no JSON. */
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString())
-  } catch {
-    return undefined
-  }
-}
 
 /** Of a list of models: `{data: [{id}]}`, or Gemini's `{models: [{name: "models/…"}]}`. */
 function namesIn(body: unknown): string[] {

@@ -18,8 +18,14 @@ export function refuseUnknown(demands: readonly { spender: Spender; budget: Budg
  * A 429 that says when there is money again.
  * @param amount what was to be set aside, nano-dollars
  */
-export function exceeded({ type }: Spender, { period, endsAt }: BudgetWindow, amount: bigint): GatewayError {
+export function exceeded(
+  { type }: Spender,
+  { period, endsAt }: BudgetWindow,
+  amount: bigint,
+  now: number,
+): GatewayError {
   const until = period === 'total' ? 'ask an admin for more' : `it begins anew at ${new Date(endsAt).toISOString()}`
   const most = `this call, which may cost up to ${formatUsd(amount)} USD (a smaller max_tokens makes it less)`
-  return new GatewayError('budget_exceeded', `the budget of the ${type} does not suffice for ${most}: ${until}`)
+  const message = `the budget of the ${type} does not suffice for ${most}: ${until}`
+  return new GatewayError('budget_exceeded', message, { retryAfterMs: endsAt - now })
 }

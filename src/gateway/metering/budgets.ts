@@ -220,7 +220,7 @@ export class ProcessBudgets implements Budgets {
         (usual > need && (await this.#draw(account, usual, limit))) || (await this.#draw(account, need, limit))
       if (drawn) continue
       onExceeded?.(organizationId, spender)
-      throw exceeded(spender, account.window, amount)
+      throw exceeded(spender, account.window, amount, clock.now())
     }
     account.take(amount, clock.now())
   }

@@ -25,7 +25,8 @@ interface Sum extends Dimensions, Counts {
 /** What records come to: everything that is written beside them. Contract: gateway.md 2.8, 7.2. */
 export class Digest {
   readonly #minutes = new Map<string, Sum>()
-  readonly #spends = new Map<string, Spend>()
+  /** Where the record before was added: most go there too, and need no key. */
+  #latest: Sum | undefined
   /** When each was last used, epoch ms. */
   readonly credentials = new Map<number, number>()
   readonly keys = new Map<number, number>()
@@ -33,15 +34,18 @@ export class Digest {
   /** @param at when it began, epoch ms */
   add(record: UsageRecord, at: number): void {
     const cost = record.cost_usd === null ? undefined : parseUsd(record.cost_usd)
-    addRecord(sumOf(this.#minutes, dimensionsOf(record, at - (at % MINUTE))), record, cost)
-    if (cost !== undefined && cost > 0n) addSpend(this.#spends, record, at - (at % DAY), cost)
+    const dimensions = dimensionsOf(record, at - (at % MINUTE))
+    if (!this.#latest || !isSame(this.#latest, dimensions)) this.#latest = sumOf(this.#minutes, dimensions)
+    addRecord(this.#latest, record, cost)
     for (const { credential_id } of record.attempts) keepLater(this.credentials, credential_id, at)
     if (record.key_id !== undefined) keepLater(this.keys, record.key_id, at)
   }
 
   /** By owner and day. */
   get spends(): Spend[] {
-    return [...this.#spends.values()]
+    const spends = new Map<string, Spend>()
+    for (const sum of this.#minutes.values()) if (sum.cost_nano > 0n) addSpend(spends, sum)
+    return [...spends.values()]
   }
 
   aggregates(): [span: Span, rows: AggregateRow[]][] {
@@ -72,6 +76,16 @@ const dimensionsOf = (record: UsageRecord, bucket: number): Dimensions => ({
   model: storable(record.model_used ?? ''),
   surface: record.surface,
 })
+
+const isSame = (one: Dimensions, other: Dimensions): boolean =>
+  one.bucket === other.bucket &&
+  one.key_id === other.key_id &&
+  one.credential_id === other.credential_id &&
+  one.user_id === other.user_id &&
+  one.organization_id === other.organization_id &&
+  one.model === other.model &&
+  one.surface === other.surface &&
+  one.provider === other.provider
 
 function sumOf(sums: Map<string, Sum>, dimensions: Dimensions): Sum {
   const { organization_id, bucket, user_id, key_id, credential_id, provider, model, surface } = dimensions
@@ -119,15 +133,19 @@ function movesIn(attempts: UsageRecord['attempts']): number {
   return moves
 }
 
-function addSpend(spends: Map<string, Spend>, record: UsageRecord, day: number, cost: bigint): void {
+function addSpend(
+  spends: Map<string, Spend>,
+  { organization_id, user_id, key_id, bucket, cost_nano: cost }: Sum,
+): void {
+  const day = bucket - (bucket % DAY)
   const add = (owner: string): void => {
     const found = spends.get(`${owner} ${day}`)
     if (found) found.cost += cost
     else spends.set(`${owner} ${day}`, { owner, day, cost })
   }
-  add(`organization:${record.organization_id}`)
-  if (record.user_id !== undefined) add(`user:${record.user_id}`)
-  if (record.key_id !== undefined) add(`key:${record.key_id}`)
+  add(`organization:${organization_id}`)
+  if (user_id !== 0) add(`user:${user_id}`)
+  if (key_id !== 0) add(`key:${key_id}`)
 }
 
 function keepLater(times: Map<number, number>, id: number, at: number): void {

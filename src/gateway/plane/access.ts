@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { errorText } from '../../base/errors.ts'
+import { endBefore } from '../../http/deadline.ts'
 import { isTrustedOrigin } from '../../http/origin.ts'
+import { PlatformError } from '../../platform/errors.ts'
 import { GatewayError } from '../errors.ts'
 import { Recent } from '../routing/recent.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
@@ -8,6 +11,8 @@ import type { PlaneParts, SessionFinder } from './parts.ts'
 
 /** A session is asked for again after so long. */
 const SESSION_MS = 1000
+/** What the database may take to say whose a session is. */
+const LOOK_UP_MS = 5000
 const SESSIONS = 10_000
 const HASHES = 1000
 const BAD_TOKENS = 100
@@ -45,7 +50,8 @@ export class Access {
 
   /**
    * At once for a virtual key; a session is looked up, and then known for a second.
-   * @throws GatewayError 401 `invalid_api_key`, 403 `origin_refused`, 429 `rate_limit_exceeded`, 503 `not_initialized`
+   * @throws GatewayError 401 `invalid_api_key`, 403 `origin_refused`, 429 `rate_limit_exceeded`, 503 `not_initialized`, or
+   * `metering_unavailable` while the database does not say whose a session is
    */
   find(request: IncomingMessage): GatewayCaller | Promise<GatewayCaller> {
     const { token, fromCookie } = tokenOf(request.headers)
@@ -68,7 +74,7 @@ export class Access {
     const session = await this.#lookUp(token, request)
     const state = session && this.#parts.states.get(session.user.organization_id)
     if (!session || !state?.users.has(session.user.id)) {
-      await this.#requireInitialized()
+      await this.#asked(this.#parts.requireInitialized())
       throw this.#refusal(request)
     }
     if (fromCookie) refuseForeign(request, this.#parts.settings.allowedOrigins)
@@ -78,15 +84,14 @@ export class Access {
   #lookUp(token: string, request: IncomingMessage): Promise<Session> {
     const now = this.#parts.monotonic()
     const known = this.#sessions.get(token)
-    const { sessions } = this.#parts
-    const { ended } = sessions
+    const { ended } = this.#parts.sessions
     if (known && known.until > now && known.ended === ended) return known.found
     const waitMs = this.#blockedMs(request)
     if (waitMs > 0) {
       const message = 'too many bad tokens came from this address; wait before the next'
       throw new GatewayError('rate_limit_exceeded', message, { retryAfterMs: waitMs })
     }
-    const found = sessions.find(token)
+    const found = this.#asked(this.#parts.sessions.find(token))
     found.then(
       (session) => session ?? this.#sessions.delete(token),
       () => this.#sessions.delete(token),
@@ -96,11 +101,17 @@ export class Access {
     return found
   }
 
-  async #requireInitialized(): Promise<void> {
+  /** What the database says. @throws GatewayError 503 when there is no organization, or no answer in time */
+  async #asked<T>(answer: Promise<T>): Promise<T> {
     try {
-      await this.#parts.requireInitialized()
+      return await endBefore(AbortSignal.timeout(LOOK_UP_MS), answer, unavailable)
     } catch (error) {
-      throw new GatewayError('not_initialized', error instanceof Error ? error.message : String(error))
+      if (error instanceof GatewayError) throw error
+      if (error instanceof PlatformError && error.code === 'not_initialized') {
+        throw new GatewayError(error.code, error.message)
+      }
+      this.#parts.log.error({ reason: errorText(error) }, 'a session could not be looked up')
+      throw unavailable()
     }
   }
 
@@ -127,6 +138,9 @@ export class Access {
 /** Whatever is wrong with a token, this is all that is told. */
 const invalidKey = (): GatewayError =>
   new GatewayError('invalid_api_key', 'a valid session token or virtual key is required')
+
+const unavailable = (): GatewayError =>
+  new GatewayError('metering_unavailable', 'sessions cannot be looked up now, virtual keys can: try again soon')
 
 /** @throws GatewayError 401 when there is none, or two that differ. */
 function tokenOf(headers: IncomingHttpHeaders): Sent {

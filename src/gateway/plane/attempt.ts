@@ -19,6 +19,8 @@ import { Wire, type WireEvents } from './wire.ts'
 const REFUSAL_BYTES = 1024 * 1024
 /** A provider that has said the end may keep the connection so long. */
 const AFTER_STOP_MS = 1000
+/** And one that has said why it ends may take so long to report its usage, or that nothing follows. */
+const AFTER_FINISH_MS = 5000
 const AT_ONCE = 4
 export interface AttemptLimits {
   readonly connectMs: number
@@ -119,7 +121,12 @@ export class Attempt implements WireEvents {
 
   /** Something that the provider said as an answer has come. */
   get hasContent(): boolean {
-    return this.#state === 'content' || this.#state === 'stopped'
+    return this.#state === 'content' || this.#isSaid
+  }
+
+  /** All that was to be said has come. */
+  get #isSaid(): boolean {
+    return this.#state === 'finished' || this.#state === 'stopped'
   }
 
   /** The last bytes of a stream that breaks off. */
@@ -174,7 +181,7 @@ export class Attempt implements WireEvents {
 
   failed(wire: Wire, error: Error): void {
     this.#leave(wire)
-    if (this.#state === 'stopped') return this.#endStream()
+    if (this.#isSaid) return this.#endStream()
     if (wire.status !== 0 && !isOk(wire)) return this.#refused(wire)
     if (wire.status !== 0) {
       return this.#fail('transient', 'upstream_truncated', 'the provider broke its answer off')
@@ -195,7 +202,9 @@ export class Attempt implements WireEvents {
       return
     }
     if (!this.#parts.stream) return
-    if (this.#state === 'stopped' && silentMs > AFTER_STOP_MS) return this.#endStream()
+    if (this.#isSaid && silentMs > (this.#state === 'stopped' ? AFTER_STOP_MS : AFTER_FINISH_MS)) {
+      return this.#endStream()
+    }
     if (this.#startedStreamAt === undefined) {
       if (now - this.#sentAt > firstByteMs) {
         this.#fail('transient', 'upstream_timeout', 'the provider said nothing in time')

@@ -36,7 +36,6 @@ export class Client implements AnswerSink, Watched {
     this.#watch = watch
     this.#idleMs = idleMs
     this.#always = ['x-request-id', requestId, 'request-id', requestId]
-    watch.add(this)
   }
 
   /** The connection has closed, or its answer has gone out whole. */
@@ -71,7 +70,9 @@ export class Client implements AnswerSink, Watched {
 
   write(chunk: Buffer): boolean {
     this.bytesOut += chunk.length
-    return this.#response.write(chunk) || this.#response.writableLength <= BUFFER_BYTES
+    const isTaken = this.#response.write(chunk)
+    this.#lookAfter()
+    return isTaken || this.#response.writableLength <= BUFFER_BYTES
   }
 
   drained(): Promise<void> {
@@ -90,6 +91,12 @@ export class Client implements AnswerSink, Watched {
     if (chunk) this.bytesOut += chunk.length
     if (this.#request.complete) this.#response.end(chunk)
     else this.#endUnread(chunk)
+    this.#lookAfter()
+  }
+
+  /** Who takes an answer at once, as nearly all do, is not watched. */
+  #lookAfter(): void {
+    if (this.#response.writableLength > 0 && this.place < 0 && !this.isGone) this.#watch.add(this)
   }
 
   /** An answer to a body that was not read: closing at once would reset the connection before the answer is seen. */

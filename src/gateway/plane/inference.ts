@@ -5,7 +5,7 @@ import type { Selection } from '../routing/candidate.ts'
 import { Call } from './call.ts'
 import { CLOSED, internalError } from './faults.ts'
 import { forwardable } from './forwarded.ts'
-import { Inference, judgeBody } from './judge.ts'
+import { Inference, judgeBody, type JudgedBody } from './judge.ts'
 import type { PlaneParts, RunResult } from './parts.ts'
 import { GoneError, readBody } from './read-body.ts'
 import { refuse, type Family } from './refusal.ts'
@@ -124,7 +124,7 @@ export function select(
   countOnly: boolean,
 ): { request: Inference; selection: Selection } {
   const { caller, surface } = visit
-  const judged = judgeBody(surface, body, countOnly)
+  const judged = judge(visit, body, countOnly)
   visit.model = judged.model
   visit.stream = judged.stream
   const { headers } = visit
@@ -140,6 +140,18 @@ export function select(
   })
   visit.request = request
   return { request, selection }
+}
+
+/** @throws GatewayError 400; of a body that is compressed it says so */
+function judge({ surface, headers }: Visit, body: Buffer, countOnly: boolean): JudgedBody {
+  try {
+    return judgeBody(surface, body, countOnly)
+  } catch (error) {
+    const encoding = headers['content-encoding']
+    if (encoding === undefined || !(error instanceof GatewayError) || error.code !== 'invalid_json') throw error
+    const message = `a body with Content-Encoding ${encoding} cannot be read: send it uncompressed`
+    throw new GatewayError('invalid_json', message)
+  }
 }
 
 /** Milliseconds of `x-stainless-timeout`, which is in seconds; what is none bounds nothing. */

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { GatewayError, invalid } from '../errors.ts'
 import type { InferenceRequest } from '../exchange/exchange.ts'
 import type { Surface } from '../model.ts'
 import type { Member } from '../relay/body.ts'
@@ -151,5 +151,3 @@ function judgeEmbeddings(body: Buffer, members: JudgedBody['members']): void {
     throw invalid('dimensions must be a whole number from 1', 'dimensions')
   }
 }
-
-const invalid = (message: string, param: string): GatewayError => new GatewayError('invalid_value', message, { param })

@@ -1,6 +1,6 @@
 import { estimateCeiling } from '../cost/pricing.ts'
 import type { GatewayError } from '../errors.ts'
-import { outputCap } from '../exchange/estimate.ts'
+import { choicesAsked, outputCap } from '../exchange/estimate.ts'
 import type { Budgets, Reservation } from '../metering/metering.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
@@ -17,7 +17,7 @@ export function reserveFor(
 ): Reservation | undefined | Promise<Reservation> {
   if (!hasBudget(visit.caller)) return undefined
   const cap = request.surface === 'embeddings' ? 0 : outputCap(request)
-  return budgets.reserve(visit.caller, estimateCeiling(candidate.row, inputTokens, cap))
+  return budgets.reserve(visit.caller, estimateCeiling(candidate.row, inputTokens, cap, choicesAsked(request)))
 }
 
 const hasBudget = ({ key, state: { settings } }: GatewayCaller): boolean =>

@@ -3,6 +3,8 @@ import type { AnswerSink } from './sink.ts'
 
 /** When to come again where nothing says it. */
 const RETRY_AFTER_MS = 1000
+/** Whole seconds that a timer of a client can wait: what is longer ends at once. */
+const LONGEST_MS = 2_147_483_000
 
 /** Whose envelope errors are told in, and under which id. */
 export interface Family {
@@ -20,7 +22,7 @@ export function refusalHeaders(error: GatewayError, body: Buffer): string[] {
   if (error.status === 401) headers.push('www-authenticate', 'Bearer')
   if (error.code === 'budget_exceeded') headers.push('x-should-retry', 'false')
   if (error.status === 429 || error.status === 503) {
-    const ms = Math.max(1, Math.ceil(error.retryAfterMs ?? RETRY_AFTER_MS))
+    const ms = Math.min(LONGEST_MS, Math.max(1, Math.ceil(error.retryAfterMs ?? RETRY_AFTER_MS)))
     headers.push('retry-after', `${Math.ceil(ms / 1000)}`, 'retry-after-ms', `${ms}`)
   }
   return headers

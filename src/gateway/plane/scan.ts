@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { GatewayError, invalid } from '../errors.ts'
 import { broken, readMap, readMembers, skipSpace, skipValue, type Member } from '../relay/body.ts'
 
 const ONCE: ReadonlySet<string> = new Set(['model', 'stream'])
@@ -74,5 +74,3 @@ class Messages {
     return end
   }
 }
-
-const invalid = (message: string, param: string): GatewayError => new GatewayError('invalid_value', message, { param })

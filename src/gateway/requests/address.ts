@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
+import { portOf } from '../../base/network.ts'
 import { invalidRequest } from '../../platform/errors.ts'
-import { allowedHosts, checkBaseUrl, isMetadata, isPublic, plainHost, portOf } from '../kinds/addresses.ts'
+import { allowedHosts, checkBaseUrl, isMetadata, isPublic, plainHost } from '../kinds/addresses.ts'
 import { addressRefused } from '../refusals.ts'
 
 /**

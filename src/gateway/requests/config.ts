@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { jsonOf } from '../../base/json.ts'
 import type { Kind } from '../model.ts'
 import { clearable, label, modelName } from './fields.ts'
 
@@ -24,19 +25,11 @@ const accountKey = z.looseObject({
 const serviceAccount = z
   .preprocess((value) => (isFilled(value) ? JSON.stringify(value) : value), secret)
   .refine(
-    (text) => text === undefined || accountKey.safeParse(parsed(text)).success,
+    (text) => text === undefined || accountKey.safeParse(jsonOf(text)).success,
     `must be the JSON key of a service account, with client_email, private_key and no token_uri but ${TOKEN_URI}`,
   )
 
 const isFilled = (value: unknown): boolean => typeof value === 'object' && value !== null
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 const none = z.strictObject({})
 

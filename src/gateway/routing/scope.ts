@@ -93,9 +93,10 @@ export class Scope {
     const names = this.models().flatMap(({ id }) => (isServed(this.#usable, id, surface) ? id : []))
     const near = nearNames(name, names).map(quoted)
     const hint = near.length > 0 ? `; names near it: ${near.join(', ')}` : ''
-    return new GatewayError('model_not_found', `No credential serves the model ${quoted(name)} for ${surface}${hint}`, {
-      param: 'model',
-    })
+    const reason = this.#usable.aliases.has(name)
+      ? `No member of the alias ${quoted(name)} serves ${surface}: see that their credentials are enabled and allow what they are asked for`
+      : `No credential serves the model ${quoted(name)} for ${surface}`
+    return new GatewayError('model_not_found', reason + hint, { param: 'model' })
   }
 }
 

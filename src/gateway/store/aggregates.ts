@@ -42,6 +42,7 @@ export const COUNTS = [
 /** `cost_requests` have a known cost. */
 export type Counts = Record<(typeof COUNTS)[number], number>
 
+/** Counts from which adding begins. */
 export const noCounts = (): Counts => ({
   requests: 0,
   errors: 0,

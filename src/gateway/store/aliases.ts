@@ -32,6 +32,7 @@ const toRow = (row: StoredRow): AliasRow => ({
   fields: JSON.parse(row.fields) as AliasFields,
 })
 
+/** By the primary key. */
 export async function findAlias(db: Queryable, organizationId: number, id: number): Promise<AliasRow | undefined> {
   const sql = 'SELECT * FROM gateway_aliases WHERE organization_id = $1 AND id = $2'
   const row = await db.get<StoredRow>(sql, [organizationId, id])
@@ -54,11 +55,13 @@ export const listAliases = async (
     )
   ).map(toRow)
 
+/** All of an organization, by id. Walks gateway_aliases_by_organization. */
 export const readAliases = async (db: Queryable, organizationId: number): Promise<AliasRow[]> =>
   (
     await db.all<StoredRow>('SELECT * FROM gateway_aliases WHERE organization_id = $1 ORDER BY id', [organizationId])
   ).map(toRow)
 
+/** Gives its id. */
 export async function insertAlias(
   tx: Queryable,
   organizationId: number,
@@ -75,6 +78,7 @@ export async function insertAlias(
   return row.id
 }
 
+/** By the primary key. */
 export async function updateAlias(
   tx: Queryable,
   organizationId: number,
@@ -88,6 +92,7 @@ export async function updateAlias(
   )
 }
 
+/** By the primary key. */
 export async function deleteAlias(tx: Queryable, organizationId: number, id: number): Promise<void> {
   await tx.run('DELETE FROM gateway_aliases WHERE organization_id = $1 AND id = $2', [organizationId, id])
 }

@@ -48,6 +48,7 @@ export interface Chain {
   hash: string
 }
 
+/** The end of an organization's chain; undefined before its first record. By the primary key. */
 export const readChain = (db: Queryable, organizationId: number): Promise<Chain | undefined> =>
   db.get<Chain>('SELECT seq, hash FROM gateway_audit_chains WHERE organization_id = $1', [organizationId])
 
@@ -154,6 +155,7 @@ export interface PendingRow {
   count: number
 }
 
+/** Adds to the count of what is the same in the same minute. By the primary key. */
 export async function addPending(tx: Queryable, row: PendingRow): Promise<void> {
   await tx.run(
     `INSERT INTO gateway_audit_pending (organization_id, minute, action, target_type, target_id, target_name, changes, count)

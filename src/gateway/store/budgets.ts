@@ -22,6 +22,7 @@ export interface Spend {
   cost: bigint
 }
 
+/** Whoever spends, as rows name it. */
 export const ownerOf = ({ type, id }: Spender): string => `${type}:${id}`
 
 /** Whoever adds to spent money, and whoever begins to count it, come one after the other. */

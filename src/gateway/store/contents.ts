@@ -13,6 +13,7 @@ export interface ContentRow {
   truncated: number
 }
 
+/** One that is there already is left alone. */
 export async function insertContent(tx: Queryable, row: ContentRow): Promise<void> {
   await tx.run(
     `INSERT INTO gateway_contents (id, organization_id, created_at, request, response, truncated)

@@ -65,6 +65,7 @@ const toRow = (row: StoredRow): CredentialRow => ({
   last_error: row.last_error === null ? undefined : (JSON.parse(row.last_error) as LastError),
 })
 
+/** By the primary key. */
 export async function findCredential(
   db: Queryable,
   organizationId: number,
@@ -98,6 +99,7 @@ export async function listCredentials(
   return rows.map(toRow)
 }
 
+/** All of an organization, by id. Walks gateway_credentials_by_organization. */
 export const readCredentials = async (db: Queryable, organizationId: number): Promise<CredentialRow[]> =>
   (await db.all<StoredRow>(`${SELECT} ORDER BY c.id`, [organizationId])).map(toRow)
 
@@ -127,11 +129,13 @@ export async function credentialNameExists(
   return (await db.get(sql, [organizationId, userId ?? 0, name.toLowerCase(), except])) !== undefined
 }
 
+/** Of an organization. By gateway_credentials_by_organization. */
 export async function countCredentials(db: Queryable, organizationId: number): Promise<number> {
   const sql = 'SELECT count(*) AS n FROM gateway_credentials WHERE organization_id = $1'
   return (await db.get<{ n: number }>(sql, [organizationId]))?.n ?? 0
 }
 
+/** Gives its id. */
 export async function insertCredential(
   tx: Queryable,
   organizationId: number,
@@ -163,6 +167,7 @@ export async function insertCredential(
   return row.id
 }
 
+/** By the primary key. */
 export async function updateCredential(
   tx: Queryable,
   organizationId: number,

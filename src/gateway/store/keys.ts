@@ -49,6 +49,7 @@ const toRow = (row: StoredRow): KeyRow => ({
   budget: row.budget === null ? null : (JSON.parse(row.budget) as Budget),
 })
 
+/** By the primary key. */
 export async function findKey(db: Queryable, organizationId: number, id: number): Promise<KeyRow | undefined> {
   const sql = 'SELECT * FROM gateway_keys WHERE organization_id = $1 AND id = $2'
   const row = await db.get<StoredRow>(sql, [organizationId, id])
@@ -71,11 +72,13 @@ export async function listKeys(
   return rows.map(toRow)
 }
 
+/** All of an organization, by id. Walks gateway_keys_by_organization. */
 export const readKeys = async (db: Queryable, organizationId: number): Promise<KeyRow[]> =>
   (await db.all<StoredRow>('SELECT * FROM gateway_keys WHERE organization_id = $1 ORDER BY id', [organizationId])).map(
     toRow,
   )
 
+/** Of an organization. By gateway_keys_by_organization. */
 export async function countKeys(db: Queryable, organizationId: number): Promise<number> {
   const sql = 'SELECT count(*) AS n FROM gateway_keys WHERE organization_id = $1'
   return (await db.get<{ n: number }>(sql, [organizationId]))?.n ?? 0
@@ -87,6 +90,7 @@ export async function hasKeyBudgets(db: Queryable, organizationId: number): Prom
   return (await db.get(sql, [organizationId])) !== undefined
 }
 
+/** Gives its id. */
 export async function insertKey(
   tx: Queryable,
   organizationId: number,
@@ -119,6 +123,7 @@ export async function insertKey(
   return row.id
 }
 
+/** All but its token. By the primary key. */
 export async function updateKey(tx: Queryable, organizationId: number, id: number, values: KeyValues): Promise<void> {
   await tx.run(
     `UPDATE gateway_keys SET name = $3, enabled = $4, fields = $5, budget = $6, expires_at = $7, updated_at = $8
@@ -152,6 +157,7 @@ export async function replaceToken(
   )
 }
 
+/** By the primary key. */
 export async function deleteKey(tx: Queryable, organizationId: number, id: number): Promise<void> {
   await tx.run('DELETE FROM gateway_keys WHERE organization_id = $1 AND id = $2', [organizationId, id])
 }

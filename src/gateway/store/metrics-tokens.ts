@@ -8,12 +8,14 @@ export interface MetricsTokenRow {
   last_used_at: number | null
 }
 
+/** By the primary key. */
 export const findMetricsToken = (db: Queryable, organizationId: number): Promise<MetricsTokenRow | undefined> =>
   db.get<MetricsTokenRow>(
     'SELECT hash, last4, created_at, last_used_at FROM gateway_metrics_tokens WHERE organization_id = $1',
     [organizationId],
   )
 
+/** Replaces the one that is there, and forgets when that was used. */
 export async function saveMetricsToken(
   tx: Queryable,
   organizationId: number,
@@ -27,6 +29,7 @@ export async function saveMetricsToken(
   )
 }
 
+/** By the primary key. */
 export async function markMetricsTokenUsed(db: Queryable, organizationId: number, at: number): Promise<void> {
   await db.run('UPDATE gateway_metrics_tokens SET last_used_at = $2 WHERE organization_id = $1', [organizationId, at])
 }

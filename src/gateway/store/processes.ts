@@ -25,5 +25,6 @@ export async function countProcesses(db: Queryable, since: number): Promise<numb
   return row?.live ?? 0
 }
 
+/** How many there were: 0 or 1. By the primary key. */
 export const deleteProcess = (tx: Queryable, id: string): Promise<number> =>
   tx.run('DELETE FROM gateway_processes WHERE id = $1', [id])

@@ -32,6 +32,7 @@ export const readSecretsOf = (db: Queryable, organizationId: number, credentialI
     [organizationId, credentialId],
   )
 
+/** Replaces the one of this name. */
 export async function saveSecret(tx: Queryable, organizationId: number, secret: SecretRow): Promise<void> {
   const { credential_id: credentialId, name, value } = secret
   await tx.run(
@@ -41,6 +42,7 @@ export async function saveSecret(tx: Queryable, organizationId: number, secret: 
   )
 }
 
+/** By the primary key. */
 export async function deleteSecret(tx: Queryable, credentialId: number, name: string): Promise<void> {
   await tx.run('DELETE FROM gateway_credential_secrets WHERE id = $1', [`${credentialId}/${name}`])
 }

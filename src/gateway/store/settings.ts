@@ -16,12 +16,14 @@ export const DEFAULT_SETTINGS: Settings = {
   cache_scope: 'caller',
 }
 
+/** With the defaults for what was not saved. By the primary key. */
 export async function readSettings(db: Queryable, organizationId: number): Promise<Settings> {
   const sql = 'SELECT settings FROM gateway_settings WHERE organization_id = $1'
   const row = await db.get<{ settings: string }>(sql, [organizationId])
   return row ? { ...DEFAULT_SETTINGS, ...(JSON.parse(row.settings) as Partial<Settings>) } : DEFAULT_SETTINGS
 }
 
+/** Replaces those that are there. */
 export async function saveSettings(tx: Queryable, organizationId: number, settings: Settings): Promise<void> {
   await tx.run(
     `INSERT INTO gateway_settings (organization_id, settings) VALUES ($1, $2)

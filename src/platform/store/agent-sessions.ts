@@ -25,6 +25,7 @@ const toAgentSession = (row: AgentSessionRow): AgentSession => ({
   status: row.status,
 })
 
+/** In ascending order. */
 export async function listAgentSessions(
   db: Queryable,
   { organizationId, projectId }: ProjectScope,
@@ -79,6 +80,7 @@ export async function insertAgentSession(
   return toAgentSession(row)
 }
 
+/** The session as it is then; undefined for one that is not there. */
 export async function updateAgentSessionStatus(
   tx: Queryable,
   { organizationId, projectId }: ProjectScope,

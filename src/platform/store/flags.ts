@@ -9,6 +9,7 @@ export async function readFlags(db: Queryable, organizationId: number): Promise<
   return new Map(rows.map(({ name, enabled }) => [name, enabled === 1]))
 }
 
+/** Sets a flag, whether or not it was set before. */
 export async function saveFlag(tx: Queryable, organizationId: number, name: string, enabled: boolean): Promise<void> {
   await tx.run(
     `INSERT INTO platform_feature_flags (organization_id, name, enabled) VALUES ($1, $2, $3)

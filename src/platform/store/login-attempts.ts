@@ -11,6 +11,7 @@ export async function readAttempts(db: Queryable, subject: string, since: number
   return rows.map((row) => row.attempted_at)
 }
 
+/** Gives its id, by which it can be taken back. */
 export async function insertAttempt(tx: Queryable, subject: string, now: number): Promise<number> {
   const row = await tx.get<{ id: number }>(
     'INSERT INTO platform_login_attempts (subject, attempted_at) VALUES ($1, $2) RETURNING id',

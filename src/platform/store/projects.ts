@@ -33,6 +33,7 @@ export const listProjects = (
     limit,
   ])
 
+/** Whether a project of the organization, but for `except`, has the name. */
 export async function projectNameExists(
   db: Queryable,
   organizationId: number,
@@ -43,6 +44,7 @@ export async function projectNameExists(
   return (await db.get(sql, [organizationId, name, except])) !== undefined
 }
 
+/** Gives its id. */
 export async function insertProject(
   tx: Queryable,
   organizationId: number,

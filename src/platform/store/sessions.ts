@@ -9,6 +9,7 @@ export const findSessionUser = (db: Queryable, tokenHash: string, now: number): 
     [tokenHash, now],
   )
 
+/** Keeps a session, and lets go those that have ended. */
 export async function insertSession(
   tx: Queryable,
   session: { tokenHash: string; userId: number; now: number; expiresAt: number },

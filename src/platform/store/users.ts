@@ -67,6 +67,7 @@ export async function replacePasswordHash(tx: Queryable, id: number, old: string
   await tx.run('UPDATE platform_users SET password_hash = $3 WHERE id = $1 AND password_hash = $2', [id, old, hash])
 }
 
+/** How many could still administer the organization. */
 export async function countActiveAdmins(db: Queryable, organizationId: number): Promise<number> {
   const row = await db.get<{ n: number }>(
     `SELECT count(*) AS n FROM platform_users WHERE organization_id = $1 AND role = 'admin' AND active = 1`,

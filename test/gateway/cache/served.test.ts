@@ -119,7 +119,7 @@ describe('a gateway over a fake provider', () => {
     const { headers } = await chat('three')
     const id = headers.get('x-request-id')
     await expect
-      .poll(async () => (await api.call('GET', `/${G}/usage?request_id=${id}`)).body.usage[0], { timeout: 5000 })
+      .poll(async () => (await api.call('GET', `/${G}/usage?request_id=${id}`)).body.usage[0])
       .toMatchObject({ outcome: 'cached', cost_usd: '0', attempts: [] })
   })
 
@@ -129,7 +129,7 @@ describe('a gateway over a fake provider', () => {
     const owner = post('four', {}, {}, leaving.signal).catch((error: unknown) => error)
     await fake.waitFor((call) => call.number > before)
     const others = Array.from({ length: 9 }, (_, i) => chat('four', { stream: i % 2 === 0 }))
-    await expect.poll(() => scrape('the-operator'), { interval: 10 }).toContain('active_requests{organization="1"} 10')
+    await expect.poll(() => scrape('the-operator')).toContain('active_requests{organization="1"} 10')
     leaving.abort()
     expect(await owner).toBeInstanceOf(Error)
     const answers = await Promise.all(others)
@@ -155,7 +155,7 @@ describe('a gateway over a fake provider', () => {
     const all = await scrape('the-operator')
     expect(all).toMatch(/llm_gateway_metering_queue \d+/)
     expect(await scrape(api.admin)).toContain('unauthorized')
-    await expect.poll(() => traces.join(''), { timeout: 10_000 }).toContain('0af7651916cd43dd8448eb211c80319c')
+    await expect.poll(() => traces.join('')).toContain('0af7651916cd43dd8448eb211c80319c')
     const told = own + all + traces.join('')
     expect(told).not.toContain(MARKER)
     expect(told).not.toContain('invented')

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { estimateInputTokens, outputCap, roughInputTokens } from '../../../src/gateway/exchange/estimate.ts'
+import {
+  choicesAsked,
+  estimateInputTokens,
+  outputCap,
+  roughInputTokens,
+} from '../../../src/gateway/exchange/estimate.ts'
 import { Signatures } from '../../../src/gateway/exchange/signatures.ts'
 import { HI, requestOf } from './support.ts'
 
@@ -18,6 +23,9 @@ test('gateway#78 a prompt is estimated as a quarter of its bytes, a thousand an 
   expect(estimated('embeddings', { input: ['four', 'four'] })).toBe(2)
   expect(estimated('embeddings', { input: [[1, 2, 3], [4]] })).toBe(4)
   expect(estimated('responses', { instructions: 'four', input: 'four' })).toBe(2)
+  const tools = [{ name: 'rain', input_schema: { type: 'object', properties: { city: { type: 'string' } } } }]
+  const bytes = 'four'.length + JSON.stringify(tools).length
+  expect(estimated('messages', { messages: [{ role: 'user', content: 'four' }], tools })).toBe(Math.ceil(bytes / 4))
 })
 
 test('the rough estimate is never below, and does not count media by their bytes', () => {
@@ -46,6 +54,13 @@ test('the output cap of a call', () => {
   expect(cap({ max_tokens: 9 }, 5)).toBe(5)
   expect(cap({}, 5)).toBe(5)
   expect(cap({ max_tokens: 'x' }, 5)).toBe(5)
+})
+
+test('gateway#88 the answers that a call asks for', () => {
+  const asked = (fields: object) => choicesAsked(requestOf('chat', { model: 'm', messages: HI, ...fields }))
+  expect([{}, { n: null }, { n: 1 }, { n: 5 }, { n: 0 }, { n: 'x' }, { n: 1.5 }].map(asked)).toEqual([
+    1, 1, 1, 5, 1, 1, 1,
+  ])
 })
 
 test('gateway#62 signatures are kept for an hour, within bounds', () => {

@@ -47,6 +47,11 @@ test('gateway#49 whole answers are the same bytes, and tell what they cost', () 
   expect(responded.facts).toMatchObject({ usage: { input: 9, output: 4 }, finishReason: 'length', textBytes: 2 })
 })
 
+test('gateway#78 where no usage is told, what all choices say is counted', () => {
+  const choices = ['four', 'eight'].map((content, index) => ({ index, message: { role: 'assistant', content } }))
+  expect(chat(openai).answer(spaced({ id: 'c', model: 'gpt-x', choices })).facts.textBytes).toBe(9)
+})
+
 test('gateway#31 an answer without a message is none: another candidate may have one', () => {
   for (const choices of [[], [{}], [{ message: null, finish_reason: 'stop' }]]) {
     expect(faultOf(() => chat(openai).answer(spaced({ choices })))).toMatchObject({ class: 'transient' })

@@ -11,6 +11,7 @@ import { redactor } from '../../../src/gateway/observe/redact.ts'
 import { readMembers } from '../../../src/gateway/relay/body.ts'
 import { EventReader, type StreamEvent } from '../../../src/gateway/relay/sse.ts'
 import type { Candidate } from '../../../src/gateway/routing/candidate.ts'
+import { openCredential } from '../open-credential.ts'
 
 export const NOW = Date.UTC(2026, 9, 22)
 export const clock = { now: () => NOW }
@@ -54,29 +55,7 @@ export function candidateOf(kind: Kind, options: CandidateOptions = {}): Candida
     models: row ? [{ provider: kind, model, ...row }] : [],
   }).models
   const upstream: Upstream = {
-    credential: {
-      id: 1,
-      organizationId: 7,
-      userId: undefined,
-      version: 1,
-      kind,
-      name: 'c',
-      defaultModel: undefined,
-      weight: 1000,
-      priority: 0,
-      fallbackGroup: undefined,
-      enabled: true,
-      baseUrl: undefined,
-      config,
-      secrets,
-      customHeaders: {},
-      modelMapping: new Map(),
-      allowedModels: [],
-      limits: {},
-      timeouts: {},
-      isBroken: false,
-      rejectedUntil: undefined,
-    },
+    credential: openCredential(kind, { organizationId: 7, config, secrets }),
     edits: { ...EDITS, ...EDITS_OF[kind], ...options.edits },
     dialectOf: () => dialect,
     serves: () => true,

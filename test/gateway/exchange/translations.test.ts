@@ -418,6 +418,36 @@ test.each([
   }
 })
 
+test('gateway#65 the message of a 400 tells the place, which the envelope of Anthropic has no other place for', () => {
+  const user = (content: unknown) => ({ messages: [{ role: 'user', content }] })
+  const url = { type: 'image', source: { type: 'url', url: 'https://example.org/a.png' } }
+  const page = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'hi' } }
+  const place = 'messages[0].content[0].source.type'
+  expect(() => messages(openai, user([page]))).toThrow(`${place}: expected "base64"`)
+  expect(() => messages(gemini, user([url]))).toThrow('messages: this model takes images as data URLs only')
+  expect(() => messages(openai, { ...user('hi'), stop_sequences: ['a', 'b', 'c', 'd', 'e'] })).toThrow(
+    'stop_sequences: at most 4',
+  )
+  expect(() => chat(anthropic, user(null))).toThrow(
+    'messages[0].content: expected string, received null, or expected array, received null',
+  )
+  expect(() => chat(anthropic, { messages: HI, stop: ['a', 'b', 'c', 'd', 'e'] })).toThrow(/^stop: .*4 items/)
+})
+
+test('gateway#65 where nothing is said beside the system, nothing can be answered', () => {
+  const silent = [{ role: 'system', content: 'Be brief.' }]
+  for (const candidate of [anthropic, gemini, bedrock]) {
+    for (const asked of [silent, [...silent, { role: 'user', content: '' }]]) {
+      expect(() => chat(candidate, { messages: asked })).toThrow(
+        expect.objectContaining({ status: 400, code: 'invalid_value', param: 'messages' }),
+      )
+    }
+  }
+  expect(() => messages(openai, { messages: [{ role: 'user', content: [{ type: 'text', text: '' }] }] })).toThrow(
+    'messages need one that says something',
+  )
+})
+
 test('what cannot be carried is named', () => {
   const asked = {
     logprobs: true,
@@ -440,6 +470,9 @@ test('what cannot be carried is named', () => {
     'store',
     'user',
   ])
+  const marked = { system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }] }
+  for (const candidate of [openai, gemini]) expect(messages(candidate, marked).dropped).toEqual(['cache_control'])
+  expect(messages(bedrock, marked).dropped).toEqual([])
 })
 
 test('embeddings never become a chat', () => {

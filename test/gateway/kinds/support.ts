@@ -7,6 +7,7 @@ import type { Upstream, UpstreamCall, UpstreamRequest } from '../../../src/gatew
 import type { Kind } from '../../../src/gateway/model.ts'
 import type { OpenCredential } from '../../../src/gateway/state/organization-state.ts'
 import { adjustableClock } from '../../support/memory-api.ts'
+import { openCredential } from '../open-credential.ts'
 
 /** What management fills in where a user says nothing. */
 const CONFIG: Partial<Record<Kind, Record<string, unknown>>> = {
@@ -19,30 +20,14 @@ const CONFIG: Partial<Record<Kind, Record<string, unknown>>> = {
 
 type Fields = Partial<Omit<OpenCredential, 'kind'>>
 
-export const credential = (kind: Kind, fields: Fields = {}): OpenCredential => ({
-  id: 1,
-  organizationId: 7,
-  userId: undefined,
-  version: 1,
-  kind,
-  name: kind,
-  defaultModel: undefined,
-  weight: 1000,
-  priority: 0,
-  fallbackGroup: undefined,
-  enabled: true,
-  baseUrl: undefined,
-  secrets: { api_key: 'key-of-the-test' },
-  customHeaders: {},
-  modelMapping: new Map(),
-  allowedModels: [],
-  limits: {},
-  timeouts: {},
-  isBroken: false,
-  rejectedUntil: undefined,
-  ...fields,
-  config: { ...CONFIG[kind], ...fields.config },
-})
+export const credential = (kind: Kind, fields: Fields = {}): OpenCredential =>
+  openCredential(kind, {
+    organizationId: 7,
+    name: kind,
+    secrets: { api_key: 'key-of-the-test' },
+    ...fields,
+    config: { ...CONFIG[kind], ...fields.config },
+  })
 
 export const call = (fields: Partial<UpstreamCall> = {}): UpstreamCall => ({
   surface: 'chat',

@@ -73,7 +73,7 @@ describeInPlaces('two processes', (place) => {
     await withPlatform(place().config(), { upgrade: false, scrypt: CHEAP }, ({ organizations }) =>
       organizations.add({ organization: 'New', email: 'new@example.net', password: PASSWORD }),
     )
-    expect(await came).toBeLessThan(2500)
+    await came
     expect(states.get(2)?.users.size).toBe(1)
   })
 
@@ -110,7 +110,7 @@ describeInPlaces('two processes', (place) => {
       code: 'upstream_credentials_rejected',
       message: 'no',
     })
-    expect(await shared).toBeLessThan(3000)
+    await shared
     expect(expectOk(await two.call('GET', `/credentials/${id}`)).last_error).toMatchObject({ message: 'no' })
   })
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { GatewayError } from '../../../src/gateway/errors.ts'
 import type { TestOptions, TestResult } from '../../../src/gateway/kinds/test.ts'
+import type { Health } from '../../../src/gateway/model.ts'
 import type { OpenCredential } from '../../../src/gateway/state/organization-state.ts'
 import { expectError, expectOk } from '../../platform/support.ts'
 import { describeGateway, type GatewayApi } from '../support.ts'
@@ -12,6 +13,8 @@ const body = (name: string, fields: object = {}): object => ({
   ...fields,
 })
 
+/** What calls have made of the credentials in this process. */
+let live: Health = { state: 'unknown', models: [] }
 const tried: { credential: OpenCredential; options: TestOptions }[] = []
 const recovered: number[] = []
 
@@ -74,6 +77,21 @@ describeGateway(
       expect(expectOk(await call('GET', path)).last_error).toMatchObject({ status: 500, message: 'x'.repeat(500) })
       health.failed({ organizationId: 1, id: 999, version: 1 }, { code: 'upstream_error', message: 'x' })
       await health.flush()
+    })
+
+    test('gateway#16 the later of call and test is its health', async () => {
+      const { id } = expectOk(await call('POST', '/credentials', body('called before')), 201)
+      const healthOf = async () => expectOk(await call('GET', `/credentials/${id}`)).health
+      live = { state: 'healthy', models: [], checked_at: '2020-01-01T00:00:00.000Z' }
+      try {
+        expect(await healthOf()).toMatchObject(live)
+        expectOk(await call('POST', `/credentials/${id}/test`, { mode: 'chat', model: 'bad' }))
+        expect(await healthOf()).toMatchObject({ state: 'degraded', checked_at: expect.stringMatching(/^202[1-9]/) })
+        live = { ...live, checked_at: '2999-01-01T00:00:00.000Z' }
+        expect(await healthOf()).toMatchObject(live)
+      } finally {
+        live = { state: 'unknown', models: [] }
+      }
     })
 
     test('an update ends a rest that processes share', async () => {
@@ -162,7 +180,7 @@ describeGateway(
       tried.push({ credential, options })
       return options.model === 'bad' ? BAD : GOOD
     },
-    live: { healthOf: () => ({ state: 'unknown', models: [] }), recover: (id) => void recovered.push(id) },
+    live: { healthOf: () => live, recover: (id) => void recovered.push(id) },
     explain: ({ state, userId }, name) => {
       if (name === 'none') throw new GatewayError('model_not_found', 'there is no none', { param: 'model' })
       const usable = state.credentials.filter((each) => each.userId === undefined || each.userId === userId)

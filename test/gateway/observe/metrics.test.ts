@@ -4,13 +4,21 @@ import { sha256 } from '../../../src/base/hash.ts'
 import { mountGatewayMetrics } from '../../../src/gateway/observe/metrics-route.ts'
 import { createGatewayMetrics } from '../../../src/gateway/observe/metrics.ts'
 import type { OrganizationState } from '../../../src/gateway/state/organization-state.ts'
-import { modelTable, openCredential, organizationState, usageRecord } from './samples.ts'
+import { openCredential } from '../open-credential.ts'
+import { modelTable, organizationState, usageRecord } from './samples.ts'
 
 const STATES = new Map<number, OrganizationState>([
-  [1, organizationState(1, { credentials: [openCredential(7, 'openai'), openCredential(8, 'anthropic')] })],
+  [
+    1,
+    organizationState(1, {
+      credentials: [openCredential('openai', { id: 7 }), openCredential('anthropic', { id: 8 })],
+    }),
+  ],
   [
     2,
-    organizationState(2, { credentials: [openCredential(9, 'ollama', { modelMapping: new Map([['fast', 'qwen']]) })] }),
+    organizationState(2, {
+      credentials: [openCredential('ollama', { id: 9, modelMapping: new Map([['fast', 'qwen']]) })],
+    }),
   ],
 ])
 
@@ -121,9 +129,9 @@ test('gateway#102 10,000 invented models are one series; names of the route and 
 
 test('a name that the configuration gets later is told from then on, other requests of the credential beside it', async () => {
   const mapped = organizationState(1, {
-    credentials: [openCredential(7, 'openai', { modelMapping: new Map([['late', 'later']]) })],
+    credentials: [openCredential('openai', { id: 7, modelMapping: new Map([['late', 'later']]) })],
   })
-  let state = organizationState(1, { credentials: [openCredential(7, 'openai')] })
+  let state = organizationState(1, { credentials: [openCredential('openai', { id: 7 })] })
   const metrics = create(() => state)
   const late = { model_requested: 'late', model_used: 'later' }
   metrics.finished(usageRecord(late))
@@ -146,7 +154,7 @@ test('gateway#102 no metric grows beyond 5,000 series, no organization beyond 20
   const models = Array.from({ length: 1000 }, (_, i) => `m${i}`)
   const modelMapping = new Map(models.map((model) => [model, model]))
   const metrics = create((id) =>
-    organizationState(id, { credentials: [openCredential(1, 'openai', { modelMapping })] }),
+    organizationState(id, { credentials: [openCredential('openai', { id: 1, modelMapping })] }),
   )
   for (let organization = 1; organization <= 60; organization++) {
     for (const model of models) {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { redact, redactor } from '../../../src/gateway/observe/redact.ts'
+import { processorTime } from '../../support/processor-time.ts'
 
 const word = (alphabet: string, length: number): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom(...alphabet), minLength: length, maxLength: length })
@@ -96,8 +97,6 @@ test('in linear time, whatever the text', () => {
   ]
   for (const piece of [...pieces, 'authorization: ', 'authorization', 'bearer ', 'mst_', 'secre']) {
     const text = piece.repeat(Math.ceil(2_000_000 / piece.length))
-    const began = performance.now()
-    redactor(['secret-that-is-long'])(text)
-    expect(performance.now() - began).toBeLessThan(2000)
+    expect(processorTime(() => redactor(['secret-that-is-long'])(text))).toBeLessThan(2000)
   }
 })

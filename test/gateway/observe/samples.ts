@@ -1,32 +1,7 @@
-import type { Kind, UsageRecord } from '../../../src/gateway/model.ts'
+import type { UsageRecord } from '../../../src/gateway/model.ts'
 import { ModelTable } from '../../../src/gateway/cost/model-table.ts'
-import type { OpenCredential, OrganizationState } from '../../../src/gateway/state/organization-state.ts'
+import type { OrganizationState } from '../../../src/gateway/state/organization-state.ts'
 import { DEFAULT_SETTINGS } from '../../../src/gateway/store/settings.ts'
-
-export const openCredential = (id: number, kind: Kind, fields: Partial<OpenCredential> = {}): OpenCredential => ({
-  id,
-  organizationId: 1,
-  userId: undefined,
-  version: 1,
-  kind,
-  name: `credential ${id}`,
-  defaultModel: undefined,
-  weight: 1000,
-  priority: 0,
-  fallbackGroup: undefined,
-  enabled: true,
-  baseUrl: undefined,
-  config: {},
-  secrets: {},
-  customHeaders: {},
-  modelMapping: new Map(),
-  allowedModels: [],
-  limits: {},
-  timeouts: {},
-  isBroken: false,
-  rejectedUntil: undefined,
-  ...fields,
-})
 
 export const organizationState = (id: number, fields: Partial<OrganizationState> = {}): OrganizationState => ({
   id,

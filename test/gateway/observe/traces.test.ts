@@ -10,10 +10,11 @@ import { SpanExporter } from '../../../src/gateway/observe/traces.ts'
 import type { FinishedAttempt, FinishedCall } from '../../../src/gateway/plane/parts.ts'
 import { readMembers } from '../../../src/gateway/relay/body.ts'
 import type { Candidate } from '../../../src/gateway/routing/candidate.ts'
-import { modelTable, openCredential, organizationState, usageRecord } from './samples.ts'
+import { openCredential } from '../open-credential.ts'
+import { modelTable, organizationState, usageRecord } from './samples.ts'
 
 const MARKER = 'PROMPT-MARKER-93af'
-const state = organizationState(1, { credentials: [openCredential(7, 'azure-openai')] })
+const state = organizationState(1, { credentials: [openCredential('azure-openai', { id: 7 })] })
 
 function requestOf(fields: object): InferenceRequest {
   const body = Buffer.from(JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content: MARKER }], ...fields }))
@@ -32,7 +33,7 @@ function requestOf(fields: object): InferenceRequest {
 
 const candidate: Candidate = {
   upstream: {
-    credential: openCredential(7, 'azure-openai'),
+    credential: openCredential('azure-openai', { id: 7 }),
     edits: { drop: [], rename: {}, streamUsage: true, modelInBody: true },
     dialectOf: () => 'openai',
     serves: () => true,
@@ -141,7 +142,7 @@ test('gateway#103 one client span per attempt, in the trace of the client, with 
     },
   })
   createObserver(metrics, exporter).finished(call({ cache: 'miss' }))
-  await vi.waitFor(() => expect(received).toHaveLength(1))
+  await expect.poll(() => received).toHaveLength(1)
   const [{ path, headers, text } = { path: '', headers: {}, text: '{}' }] = received
   expect(path).toBe('/v1/traces')
   expect(headers).toMatchObject({ 'content-type': 'application/json', authorization: 'Bearer x', 'x-tenant': 'a' })
@@ -210,7 +211,7 @@ test('a secret that stands in a model name does not leave', async () => {
   const { url, received } = await collector()
   const model = `sk-${'a'.repeat(40)}`
   exporterTo(url).add(spansOf(call({ attempts: [attempt({ candidate: { ...candidate, model } })] })))
-  await vi.waitFor(() => expect(received).toHaveLength(1))
+  await expect.poll(() => received).toHaveLength(1)
   expect(received[0]?.text).not.toContain(model)
 })
 
@@ -221,10 +222,10 @@ test('gateway#103 a dead collector is told of once, holds few spans, and gets th
   const spans = spansOf(call())
   for (let i = 0; i < 3000; i++) if (exporter.hasRoom) exporter.add(spans)
   expect(exporter.hasRoom).toBe(false)
-  await vi.waitFor(() => expect(received.length).toBeGreaterThanOrEqual(2), 5000)
+  await expect.poll(() => received.length).toBeGreaterThanOrEqual(2)
   expect(warned.warn).toHaveBeenCalledTimes(1)
   answers[0] = 200
-  await vi.waitFor(() => expect(exporter.hasRoom).toBe(true), 5000)
+  await expect.poll(() => exporter.hasRoom).toBe(true)
   await exporter.close()
   const sent = received.slice(-4).map(({ text }) => JSON.parse(text).resourceSpans[0].scopeSpans[0].spans.length)
   expect(sent).toEqual([512, 512, 512, 512])
@@ -234,9 +235,9 @@ test('what a collector refuses for good is dropped', async () => {
   const { url, received } = await collector(400, 200)
   const exporter = exporterTo(url)
   exporter.add(spansOf(call()))
-  await vi.waitFor(() => expect(received).toHaveLength(1))
+  await expect.poll(() => received).toHaveLength(1)
   exporter.add(spansOf(call()))
-  await vi.waitFor(() => expect(received).toHaveLength(2))
+  await expect.poll(() => received).toHaveLength(2)
   expect(JSON.parse(received[1]?.text ?? '').resourceSpans[0].scopeSpans[0].spans).toHaveLength(2)
 })
 
@@ -246,7 +247,7 @@ test('a collector that cannot be reached fails no caller, and close does not wai
   const warned = log()
   const exporter = exporterTo(url, { log: warned })
   exporter.add(spansOf(call()))
-  await vi.waitFor(() => expect(warned.warn).toHaveBeenCalledOnce())
+  await expect.poll(() => warned.warn).toHaveBeenCalledOnce()
   await exporter.close()
   exporter.add(spansOf(call()))
 })

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { judgeBody } from '../../../src/gateway/plane/judge.ts'
@@ -99,6 +100,20 @@ test('gateway#53 a response that needs what another call left is refused; null a
     expect(response(fields)).toBe(`unsupported_parameter ${Object.keys(fields)[0]}`)
   }
   expect(response({ previous_response_id: null, background: false, conversation: null })).toBe('fine')
+})
+
+test('a compressed body is told that it is', async () => {
+  const { call, upstream } = await rig()
+  const zipped = { method: 'POST', raw: gzipSync(JSON.stringify(CHAT)), headers: { 'content-encoding': 'gzip' } }
+  for (const path of ['chat/completions', 'messages', 'messages/count_tokens']) {
+    const { status, body } = await call(path, undefined, zipped)
+    expect([status, body.error.code, body.error.message]).toEqual([
+      400,
+      'invalid_json',
+      'a body with Content-Encoding gzip cannot be read: send it uncompressed',
+    ])
+  }
+  expect(upstream.seen).toEqual([])
 })
 
 test('gateway#95 a body above the limit is refused unread, one that is too deep is refused', async () => {

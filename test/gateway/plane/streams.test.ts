@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { text as rest } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   CHAT,
   credentialAt,
@@ -113,36 +114,35 @@ test('gateway#76 a silent stream is kept open by heartbeats, in either dialect',
 
 test('gateway#77 a slow reader pauses the provider, and memory stays bounded', async () => {
   const frame = FRAMES.text('x'.repeat(64 * 1024))
-  let sent = 0
+  const sent: number[] = []
   const script: Script = async (response) => {
+    const stream = sent.push(0) - 1
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(FRAMES.start)
-    while (sent < FRAMES_SENT && !response.destroyed) {
-      sent++
+    for (let i = 1; i <= FRAMES_SENT && !response.destroyed; i++) {
+      sent[stream] = i
       if (!response.write(frame)) await once(response, 'drain')
     }
     response.end(FRAMES.stop + FRAMES.done)
   }
-  const { port, plane, record } = await rig(script)
+  const { port, plane, record, call } = await rig(script)
   const body = JSON.stringify(REQUEST)
   const socket = connect(port, '127.0.0.1')
   socket.write(
     `POST /rest/v1/llm-gateway/v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   )
   await once(socket, 'readable')
-  // Nothing is read: what is on the way fills buffers of the system and the megabyte of ours, then the provider waits.
-  let before = -1
-  while (before !== sent) {
-    before = sent
-    await new Promise((resolve) => setTimeout(resolve, 200))
-  }
+  // Nothing is read: what is on the way fills buffers of the system and the megabyte of ours, then the provider waits. A
+  // stream of the same length, which is read, comes whole meanwhile.
+  expect((await call('chat/completions', REQUEST)).text.length).toBeGreaterThan(FRAMES_SENT * frame.length)
+  await record()
   expect(plane.activeRequests(1)).toBe(1)
-  expect(sent).toBeLessThan(FRAMES_SENT)
+  expect(sent[0]).toBeLessThan(FRAMES_SENT)
   let read = 0
   socket.on('data', (chunk: Buffer) => (read += chunk.length))
   expect(await record()).toMatchObject({ outcome: 'ok' })
-  expect(sent).toBe(FRAMES_SENT)
-  await expect.poll(() => read).toBeGreaterThan(FRAMES_SENT * frame.length)
+  expect(sent).toEqual([FRAMES_SENT, FRAMES_SENT])
+  while (read <= FRAMES_SENT * frame.length) await once(socket, 'data')
   expect(plane.activeRequests(1)).toBe(0)
   socket.destroy()
 })
@@ -194,6 +194,67 @@ test('a provider that does not close behind its end does not keep the client', a
   advance(1001)
   await once(response, 'end')
   expect(await record()).toMatchObject({ outcome: 'ok', output_tokens: 5 })
+})
+
+describe('a provider that says why it ends, and then nothing', () => {
+  const FINISHED = [FRAMES.start, FRAMES.text('Hello there'), FRAMES.stop]
+
+  test('ends well for the client: what it used is estimated, unless it was told', async () => {
+    const { open, advance, record, upstream } = await rig(sse(FINISHED, false))
+    const asked = { ...REQUEST, stream_options: { include_usage: true } }
+    const estimated = await open('chat/completions', asked)
+    await until(estimated, '"stop"')
+    advance(5001)
+    expect(await rest(estimated)).toMatch(/^data: .*"choices":\[\],"usage":.*"completion_tokens":3.*\n\n$/)
+    expect(await record()).toMatchObject({ outcome: 'ok', finish_reason: 'stop', input_tokens: 2, output_tokens: 3 })
+    upstream.script = sse([...FINISHED, FRAMES.usage], false)
+    const told = await open('chat/completions', asked)
+    await until(told, '"usage"')
+    advance(5001)
+    expect(await rest(told)).toBe('')
+    expect(await record()).toMatchObject({ outcome: 'ok', input_tokens: 20, output_tokens: 5 })
+  })
+
+  test('is translated to its end', async () => {
+    const { open, advance, record } = await rig(sse([FINISHED.join('')], false))
+    const response = await open('messages', { ...MESSAGE, stream: true })
+    await until(response, 'Hello there')
+    advance(5001)
+    expect(await rest(response)).toMatch(/"stop_reason":"end_turn"[^]*event: message_stop/)
+    expect(await record()).toMatchObject({ outcome: 'ok', output_tokens: 3 })
+  })
+
+  test('may break the connection', async () => {
+    const { call, record } = await rig((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(FINISHED.join(''), () => response.destroy())
+    })
+    expect((await call('chat/completions', REQUEST)).text).not.toContain('error')
+    expect(await record()).toMatchObject({ outcome: 'ok', output_tokens: 3 })
+  })
+
+  test('has not said all while another choice is missing, nor with a reason that is none', async () => {
+    let go = (): void => undefined
+    const { open, advance, record, upstream } = await rig((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(FINISHED.join(''))
+      go = () => response.end(FINISHED.join('').replaceAll('"index":0', '"index":1') + FRAMES.done)
+    })
+    const several = await open('chat/completions', { ...REQUEST, n: 2 })
+    await until(several, '"stop"')
+    advance(15_001)
+    await until(several, ': ping')
+    go()
+    expect(await until(several, '[DONE]')).toContain('"index":1')
+    expect(await record()).toMatchObject({ outcome: 'ok' })
+    const empty = FINISHED.map((frame) => frame.replace(/"finish_reason":(?:null|"stop")/, '"finish_reason":""'))
+    for (const path of ['chat/completions', 'messages']) {
+      upstream.script = sse(empty)
+      const cut = await open(path, { ...MESSAGE, stream: true })
+      expect(await rest(cut)).toContain('upstream_truncated')
+      expect(await record()).toMatchObject({ outcome: 'error', error_code: 'upstream_truncated' })
+    }
+  })
 })
 
 test('gateway#81 at the end of the process new calls are refused, running ones end or are told', async () => {

@@ -178,6 +178,17 @@ test('gateway#29 an unknown model: 404 with at most five near names that the cal
   expect(refusal(() => select('x'.repeat(5000))).message.length).toBeLessThan(400)
 })
 
+test('gateway#29 an alias whose members may serve nothing says so', () => {
+  const { select } = routing({
+    credentials: [credential(1, { allowedModels: ['gpt-*'] })],
+    aliases: [alias(1, 'cheap', { members: [{ credential_id: 1, model: 'qwen3-coder' }] })],
+  })
+  expect(refusal(() => select('cheap'))).toMatchObject({
+    code: 'model_not_found',
+    message: expect.stringContaining('No member of the alias "cheap" serves chat'),
+  })
+})
+
 test('gateway#8 private credentials serve their user alone, and nobody where they are switched off', () => {
   const world = { credentials: [credential(1, { userId: 7 })] }
   const { select, update } = routing(world)

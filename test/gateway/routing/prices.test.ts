@@ -94,6 +94,7 @@ test('what a call may cost before it is made: its own cap, else that of the mode
   const row = (model: string) => rowOf(shipped, 'openai', { upstream: model })
   expect(estimateCeiling(row('gpt-4o'), 1000, 10)).toBe(2_500_000n + 100_000n)
   expect(estimateCeiling(row('gpt-4o'), 0)).toBe(163_840_000n)
+  expect(estimateCeiling(row('gpt-4o'), 1000, 10, 3)).toBe(2_500_000n + 300_000n)
   const capless = loadModelTable({ prices: [{ provider: 'x', model: 'y', usd_per_million: { input: 1, output: 1 } }] })
   expect(estimateCeiling(rowOf(capless, 'x', { upstream: 'y' }), 0)).toBe(4_096_000n)
   expect(estimateCeiling(row('text-embedding-3-small'), 1000, 0)).toBe(20_000n)

@@ -14,31 +14,10 @@ import type {
   OrganizationState,
 } from '../../../src/gateway/state/organization-state.ts'
 import { DEFAULT_SETTINGS } from '../../../src/gateway/store/settings.ts'
+import { openCredential } from '../open-credential.ts'
 
-export const credential = (id: number, fields: Partial<OpenCredential> = {}): OpenCredential => ({
-  id,
-  organizationId: 1,
-  userId: undefined,
-  version: 1,
-  kind: 'openai',
-  name: `credential ${id}`,
-  defaultModel: undefined,
-  weight: 1000,
-  priority: 0,
-  fallbackGroup: undefined,
-  enabled: true,
-  baseUrl: undefined,
-  config: {},
-  secrets: { api_key: 'a key' },
-  customHeaders: {},
-  modelMapping: new Map(),
-  allowedModels: [],
-  limits: {},
-  timeouts: {},
-  isBroken: false,
-  rejectedUntil: undefined,
-  ...fields,
-})
+export const credential = (id: number, fields: Partial<OpenCredential> = {}): OpenCredential =>
+  openCredential(fields.kind ?? 'openai', { id, secrets: { api_key: 'a key' }, ...fields })
 
 export const alias = (id: number, name: string, fields: Partial<Alias> = {}): Alias => ({
   id,

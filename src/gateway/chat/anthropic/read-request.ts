@@ -1,7 +1,6 @@
 import { effortOf } from '../effort.ts'
 import {
   FAMILIES,
-  type CacheMark,
   type ChatRequest,
   type Drop,
   type Effort,
@@ -11,7 +10,7 @@ import {
   type TextPart,
   type ToolChoice,
 } from '../form.ts'
-import { parseBody } from '../parse.ts'
+import { marked, parseBody } from '../parse.ts'
 import { arrangeTurns } from '../turns.ts'
 import { unsigned } from './unsigned.ts'
 import { anthropicRequest, type AnthropicContent, type AnthropicRequest } from './request-schema.ts'
@@ -121,8 +120,4 @@ function effortIn({ thinking, output_config: output }: AnthropicRequest): Effort
   if (thinking?.type === 'disabled') return 'none'
   if (thinking?.type === 'enabled') return effortOf(thinking.budget_tokens)
   return output?.effort ?? (thinking ? 'high' : undefined)
-}
-
-function marked(mark: { ttl?: '5m' | '1h' | undefined } | null | undefined): { cache?: CacheMark } {
-  return mark ? { cache: mark.ttl === undefined ? {} : { ttl: mark.ttl } } : {}
 }

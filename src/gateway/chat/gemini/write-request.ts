@@ -1,5 +1,13 @@
 import { budgetOf, knownEffort } from '../effort.ts'
-import { UnsayableError, type ChatRequest, type Drop, type Part, type ToolChoice, type Turn } from '../form.ts'
+import {
+  hasCacheMark,
+  UnsayableError,
+  type ChatRequest,
+  type Drop,
+  type Part,
+  type ToolChoice,
+  type Turn,
+} from '../form.ts'
 import { optional, type Json } from '../json.ts'
 import type { Target } from '../target.ts'
 
@@ -11,6 +19,7 @@ export function writeGeminiRequest(request: ChatRequest, target: Target, drop: D
   const { system, tools, choice, format } = request
   if (request.user !== undefined) drop('user')
   if (request.singleCall) drop('parallel_tool_calls')
+  if (hasCacheMark(request)) drop('cache_control')
   const generation = optional({
     maxOutputTokens: request.maxTokens,
     temperature: request.temperature,

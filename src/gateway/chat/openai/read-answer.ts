@@ -1,6 +1,6 @@
 import * as z from 'zod'
+import { isMap } from '../../../base/json.ts'
 import { AnswerError, type ChatEvent, type StopReason, type Usage } from '../events.ts'
-import { isJson } from '../json.ts'
 import { present } from '../parse.ts'
 
 const callSchema = z.object({
@@ -65,7 +65,7 @@ const STOPS: Readonly<Record<string, StopReason>> = {
 
 /** Tokens of what stands under `usage`, the prompt with its cached parts; undefined when it tells none. Contract: 5.5. */
 export function openAiUsage(usage: unknown): Usage | undefined {
-  if (!isJson(usage)) return undefined
+  if (!isMap(usage)) return undefined
   const input = tokensOf(usage, 'prompt_tokens')
   const output = tokensOf(usage, 'completion_tokens')
   if (input === undefined && output === undefined) return undefined
@@ -82,7 +82,7 @@ export function openAiUsage(usage: unknown): Usage | undefined {
 
 /** By hand: every answer has one, and a schema takes ten times as long. */
 function tokensOf(counts: unknown, name: string): number | undefined {
-  const count = isJson(counts) ? counts[name] : undefined
+  const count = isMap(counts) ? counts[name] : undefined
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined
 }
 
@@ -115,7 +115,8 @@ export class OpenAiReader {
       events.push({ kind: 'start', ...(id !== undefined && { id }), ...(model !== undefined && { model }) })
     }
     events.push(...this.#message(choice?.delta ?? choice?.message ?? {}))
-    if (choice?.finish_reason !== undefined) {
+    // Some providers give an empty reason in every chunk, which is none.
+    if (choice?.finish_reason) {
       events.push({ kind: 'stop', reason: openAiStop(choice.finish_reason) })
     }
     if (usage) events.push({ kind: 'usage', usage })

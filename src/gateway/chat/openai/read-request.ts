@@ -1,7 +1,7 @@
+import { isMap, jsonOf } from '../../../base/json.ts'
 import { mediaOf } from '../data-url.ts'
 import {
   UnsayableError,
-  type CacheMark,
   type ChatRequest,
   type Drop,
   type OutputFormat,
@@ -10,7 +10,7 @@ import {
   type ToolChoice,
   type Turn,
 } from '../form.ts'
-import { parseBody } from '../parse.ts'
+import { marked, parseBody } from '../parse.ts'
 import { arrangeTurns } from '../turns.ts'
 import { openAiRequest, type OpenAiMessage, type OpenAiRequest } from './request-schema.ts'
 
@@ -153,12 +153,8 @@ function assistantParts(message: Extract<OpenAiMessage, { role: 'assistant' }>, 
 }
 
 function argumentsOf(text: string, param: string): Record<string, unknown> {
-  try {
-    const value: unknown = text.trim() === '' ? {} : JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
-  } catch {
-    // told below
-  }
+  const value = text.trim() === '' ? {} : jsonOf(text)
+  if (isMap(value)) return value
   throw new UnsayableError('invalid_value', param, 'the arguments of a call are a JSON object as text')
 }
 
@@ -172,8 +168,4 @@ function formatOf(format: OpenAiRequest['response_format']): OutputFormat | unde
   if (format?.type !== 'json_schema') return undefined
   const { name, schema = {}, strict } = format.json_schema
   return { type: 'schema', name, schema, ...(strict !== undefined && { strict }) }
-}
-
-function marked(mark: { ttl?: '5m' | '1h' | undefined } | null | undefined): { cache?: CacheMark } {
-  return mark ? { cache: mark.ttl === undefined ? {} : { ttl: mark.ttl } } : {}
 }

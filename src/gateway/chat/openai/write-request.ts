@@ -1,6 +1,7 @@
 import { dataUrl } from '../data-url.ts'
 import { knownEffort } from '../effort.ts'
 import {
+  hasCacheMark,
   UnsayableError,
   type ChatRequest,
   type Drop,
@@ -48,9 +49,6 @@ export function writeOpenAiRequest(request: ChatRequest, target: Target, drop: D
     }),
   }
 }
-
-const hasCacheMark = ({ system, turns, tools }: ChatRequest): boolean =>
-  [...system, ...tools, ...turns.flatMap(({ parts }) => parts)].some((part) => 'cache' in part)
 
 function formatOf(format: NonNullable<ChatRequest['format']>): Json {
   if (format.type === 'json') return { type: 'json_object' }

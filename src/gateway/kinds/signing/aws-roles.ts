@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Dispatcher } from 'undici'
 import { z } from 'zod'
+import { jsonOf } from '../../../base/json.ts'
 import { UpstreamAuthError } from '../upstream.ts'
 import { fixedCall, refusal, type FixedAnswer, type FixedCall } from './fixed-call.ts'
 import { Renewals, type Lease, type RenewalParts, type Renewed } from './renewed.ts'
@@ -165,12 +166,4 @@ function endOf(expiration: string): number {
   const ms = Date.parse(expiration)
   if (Number.isNaN(ms)) throw new UpstreamAuthError('the keys of a role tell no end')
   return ms
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import { sha256 } from '../../../base/hash.ts'
+import { jsonOf } from '../../../base/json.ts'
 import { UpstreamAuthError } from '../upstream.ts'
 import { fixedCall, refusal } from './fixed-call.ts'
 import { Renewals, type Lease, type RenewalParts, type Renewed } from './renewed.ts'
@@ -103,12 +104,4 @@ function tokenOf(what: string, status: number, text: string, now: number): Lease
   if (status === 200 && data) return { value: data.access_token, endsAt: now + data.expires_in * 1000 }
   const { data: problem } = denied.safeParse(answer)
   throw refusal(what, status, problem && [problem.error, problem.error_description].filter(Boolean).join(', '))
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
