@@ -51,8 +51,5 @@ export function refuseBad(value: unknown, strings: boolean, depth = 0): void {
 
 function refuseBadString(text: string): void {
   if (text.includes('\0')) throw new BodyError('a text holds the character U+0000')
-  if (!isWellFormed(text)) throw new BodyError('a text holds an unpaired surrogate')
+  if (!text.isWellFormed()) throw new BodyError('a text holds an unpaired surrogate')
 }
-
-/** Encoding replaces half of a pair, so a text that comes back changed had one. */
-const isWellFormed = (text: string): boolean => Buffer.from(text, 'utf8').toString('utf8') === text

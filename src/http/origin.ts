@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { isLoopback } from '../base/network.ts'
 
-/** Names that reach only this machine. */
-export function isLoopbackHost(host: string): boolean {
-  const name = host.replace(/:\d+$/, '').toLowerCase()
-  return name === 'localhost' || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name)
-}
+/** Whether a Host header names what reaches only this machine. */
+export const isLoopbackHost = (host: string): boolean => isLoopback(host.replace(/:\d+$/, ''))
 
 /** An allow-list of origins: compared ignoring case, `*` lists all. */
 export const isListed = (origin: string, allowed: readonly string[]): boolean =>

@@ -47,7 +47,7 @@ export function answerUnreadable(
 }
 
 /** The answer that a connection is at: its request has come as far as its head. Node itself looks here. */
-function answerOn(socket: Duplex): ServerResponse | undefined {
+export function answerOn(socket: Duplex): ServerResponse | undefined {
   const answer: unknown = Reflect.get(socket, '_httpMessage')
   return answer instanceof ServerResponse ? answer : undefined
 }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { answerOn } from './unreadable.ts'
 
 /**
  * The upgrades to WebSockets of a server, and no others. Once somebody listens for upgrades, Node takes each offer of another
@@ -9,10 +10,27 @@ import type { Duplex } from 'node:stream'
 export function webSocketUpgrades(server: Server): Server {
   const upgrades = createServer()
   server.on('upgrade', (request, socket, head) => {
-    if (request.headers.upgrade?.toLowerCase() === 'websocket') upgrades.emit('upgrade', request, socket, head)
-    else readAgain(server, request, socket, head)
+    behindAnswers(socket, () => {
+      if (request.headers.upgrade?.toLowerCase() === 'websocket') upgrades.emit('upgrade', request, socket, head)
+      else readAgain(server, request, socket, head)
+    })
   })
   return upgrades
+}
+
+/** A client may send its next request before it has the answer to the last: Node tells of an upgrade at once all the same. */
+function behindAnswers(socket: Duplex, goOn: () => void): void {
+  const ignore = (): void => undefined // nobody else listens meanwhile, and a connection that breaks closes its answer
+  const next = (): void => {
+    const answer = answerOn(socket)
+    if (answer) answer.once('close', next)
+    else if (socket.writable) {
+      socket.off('error', ignore)
+      goOn()
+    }
+  }
+  socket.on('error', ignore)
+  next()
 }
 
 function readAgain(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {

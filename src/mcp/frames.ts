@@ -1,3 +1,4 @@
+import { isMap } from '../base/json.ts'
 import { BodyError, refuseBad } from '../http/json-body.ts'
 
 /** JSON-RPC 2.0 as far as this server speaks it. Contract: memory.md 12.1. */
@@ -94,8 +95,5 @@ export function readMessage(message: unknown): Message {
 
 /** The id to answer a bad message under. */
 export const idOf = (message: unknown): Id | null => (isMap(message) && isId(message['id']) ? message['id'] : null)
-
-export const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isId = (id: unknown): id is Id => typeof id === 'string' || typeof id === 'number'

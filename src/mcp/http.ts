@@ -1,5 +1,7 @@
 import websocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isMap } from '../base/json.ts'
+import { header } from '../http/header.ts'
 import { logAccess, TOO_LARGE } from '../http/listener.ts'
 import { get, post, type Route } from '../http/routes.ts'
 import { webSocketUpgrades } from '../http/upgrades.ts'
@@ -13,7 +15,6 @@ import {
   FRAME_MAX_BYTES,
   frameTooLarge,
   idOf,
-  isMap,
   readFrame,
   RpcError,
   type Params,
@@ -228,9 +229,4 @@ function requireHeader(name: string, sent: string | undefined, value: unknown): 
 function decoded(value: string | undefined): string | undefined {
   const [, encoded] = /^=\?base64\?(.*)\?=$/.exec(value ?? '') ?? []
   return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString()
-}
-
-function header(request: FastifyRequest, name: string): string | undefined {
-  const value = request.headers[name]
-  return typeof value === 'string' ? value : undefined
 }

@@ -1,6 +1,7 @@
+import { isMap } from '../base/json.ts'
 import { version } from '../base/version.ts'
 import type { ToolDescription } from '../memory/tools/index.ts'
-import { ERRORS, isMap, RpcError, type Params } from './frames.ts'
+import { ERRORS, RpcError, type Params } from './frames.ts'
 
 /** What one revision of the protocol shows of the same tools and answers: versions live here and nowhere else. */
 export interface Revision {

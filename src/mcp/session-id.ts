@@ -1,6 +1,7 @@
 import { createHmac, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { secretEquals } from '../base/hash.ts'
+import { jsonOf } from '../base/json.ts'
 import { shownProofHash, type Claim } from '../memory/identity.ts'
 import { agentIdSchema } from '../memory/requests.ts'
 
@@ -36,7 +37,7 @@ export class SessionIds {
 
   /** The agent in a session id, not yet verified; undefined when the id is not one of ours. */
   read(id: string): { pinned: Claim | undefined } | undefined {
-    const { success, data } = contents.safeParse(parse(id))
+    const { success, data } = contents.safeParse(jsonOf(Buffer.from(id, 'base64url').toString()))
     if (!success) return undefined
     const { agentId, provider, proofHash, seal = '' } = data
     if (proofHash !== undefined && !secretEquals(seal, this.#seal(data))) return undefined
@@ -47,13 +48,5 @@ export class SessionIds {
   #seal({ nonce, agentId, provider, proofHash }: Contents): string {
     const said = JSON.stringify([nonce, agentId, provider, proofHash])
     return createHmac('sha256', this.#key).update(said).digest('base64url')
-  }
-}
-
-function parse(id: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(id, 'base64url').toString())
-  } catch {
-    return undefined
   }
 }

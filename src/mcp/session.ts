@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { secretEquals } from '../base/hash.ts'
+import { isMap } from '../base/json.ts'
 import { MEMORY_ERRORS, MemoryError, invalidInput } from '../memory/errors.ts'
 import type { Claim } from '../memory/identity.ts'
 import type { Logger } from '../memory/ports.ts'
@@ -12,7 +13,6 @@ import {
   ERRORS,
   errorOf,
   idOf,
-  isMap,
   readFrame,
   readMessage,
   resultOf,

@@ -6,7 +6,7 @@ import { RESERVED_AGENTS, SYSTEM_AGENT, type Agent } from './model.ts'
 import type { Mutation, Mutations } from './mutation.ts'
 import type { AgentRequest } from './requests.ts'
 import type { Seams } from './seams.ts'
-import { deactivateAgent, findAgent, saveAgent, touchAgent } from './store/agents.ts'
+import { deactivateAgent, findAgent, findPresence, saveAgent, touchAgent } from './store/agents.ts'
 
 /** `last_seen_at` is written at most this often an agent: attribution needs no finer grain. */
 const TOUCH_INTERVAL_MS = 1000
@@ -31,13 +31,13 @@ export class Agents {
    */
   async admit(caller: Caller, workspaceId: string, claim: Claim): Promise<void> {
     const provider = this.verify(claim)
-    const known = await findAgent(this.#seams.metadata, workspaceId, claim.agentId)
+    const known = await findPresence(this.#seams.metadata, workspaceId, claim.agentId)
     if (!known) return this.#autoRegister(caller, workspaceId, claim, provider)
-    if (!known.active && this.#rejectInactive) {
+    if (known.active === 0 && this.#rejectInactive) {
       throw verificationFailed(provider, `agent ${claim.agentId} is deactivated: register it again to write`)
     }
     const now = this.#clock.now()
-    if (known.last_seen_at === undefined || now - Date.parse(known.last_seen_at) >= TOUCH_INTERVAL_MS) {
+    if (known.last_seen_at === null || now - known.last_seen_at >= TOUCH_INTERVAL_MS) {
       await this.#seams.metadata.transaction((tx) => touchAgent(tx, workspaceId, claim.agentId, now))
     }
   }

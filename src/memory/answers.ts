@@ -7,6 +7,7 @@ import {
   EDGE_TYPES,
   edgeSchema,
   headerSchema,
+  ID,
   ledgerEntrySchema,
   memorySchema,
   memoryWithCellsSchema,
@@ -33,25 +34,25 @@ export const agentsAnswer = pageOf('agents', agentSchema)
 export const entriesAnswer = pageOf('entries', ledgerEntrySchema)
 
 export const imprintAnswer = z.strictObject({
-  memory_id: z.string(),
-  watermark: z.string(),
+  memory_id: ID.memory,
+  watermark: ID.watermark,
   content_md5: z.string(),
   cells_created: z.int(),
   recall_ready: z.boolean(),
   auto_linked_edges: z.int().optional(),
   written_by_agent_id: z.string(),
-  ledger_id: z.string(),
+  ledger_id: ID.ledger,
   latency_ms: z.number(),
 })
 
 /** *E* of memory.md 3.2. */
 const editAnswer = z.strictObject({
-  memory_id: z.string(),
-  watermark: z.string(),
+  memory_id: ID.memory,
+  watermark: ID.watermark,
   content_md5: z.string(),
   cells_skipped: z.int(),
   last_modified_by_agent_id: z.string(),
-  ledger_id: z.string().optional().describe('Absent when nothing changed'),
+  ledger_id: ID.ledger.optional().describe('Absent when nothing changed'),
   latency_ms: z.number(),
 })
 export const updateAnswer = editAnswer.extend({ cells_re_embedded: z.int() })
@@ -63,22 +64,22 @@ export const patchAnswer = updateAnswer.extend({
 export const appendAnswer = editAnswer.extend({ cells_added: z.int() })
 
 export const forgetAnswer = z.strictObject({
-  memory_id: z.string(),
-  watermark: z.string(),
+  memory_id: ID.memory,
+  watermark: ID.watermark,
   cascaded_edges: z.int(),
   redacted_entries: z.int().optional(),
   warnings: z.array(z.string()).optional(),
-  ledger_id: z.string(),
+  ledger_id: ID.ledger,
 })
 
-export const linkAnswer = z.strictObject({ edge: edgeSchema, ledger_id: z.string() })
+export const linkAnswer = z.strictObject({ edge: edgeSchema, ledger_id: ID.ledger })
 export const batchAnswer = z.strictObject({
   results: z.array(
     z.strictObject({
       index: z.int(),
       status: z.enum(['ok', 'error']),
-      edge_id: z.string().optional(),
-      ledger_id: z.string().optional(),
+      edge_id: ID.edge.optional(),
+      ledger_id: ID.ledger.optional(),
       error: z.string().optional(),
       error_code: z.string().optional(),
     }),
@@ -91,7 +92,7 @@ export const edgesAnswer = neighborsAnswer.extend({ next_cursor: z.string().opti
 export const traverseAnswer = z.strictObject({
   seed: headerSchema,
   layers: z.array(
-    z.array(z.strictObject({ memory_id: z.string(), via_edge_id: z.string(), via_edge_type: z.enum(EDGE_TYPES) })),
+    z.array(z.strictObject({ memory_id: ID.memory, via_edge_id: ID.edge, via_edge_type: z.enum(EDGE_TYPES) })),
   ),
   stats: z.strictObject({ nodes_visited: z.int(), edges_walked: z.int(), truncated: z.boolean() }),
 })
@@ -100,7 +101,7 @@ export const statsAnswer = z.strictObject({
   edge_count_by_type: z.partialRecord(z.enum(EDGE_TYPES), z.int()),
 })
 
-export const pinAnswer = z.strictObject({ pin_id: z.string(), watermark: z.string() })
+export const pinAnswer = z.strictObject({ pin_id: ID.pin, watermark: z.string() })
 
 /** memory.md 3.7. */
 export const healthAnswer = z.strictObject({ ok: z.literal(true), status: z.literal('live'), version: z.string() })

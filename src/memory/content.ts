@@ -78,6 +78,10 @@ export interface StoredCells {
   complete: boolean
 }
 
+interface Vector {
+  vector: Float32Array | undefined
+}
+
 /** Writes new Cells with the vectors that came in time, and a queue row for each that has none yet. */
 export async function storeCells(
   mutation: Mutation,
@@ -90,7 +94,7 @@ export async function storeCells(
 ): Promise<StoredCells> {
   const { tx, now } = mutation
   const inPlace = seams.vectorShared
-  const cells = added.map(({ text, md5: text_md5, seq }): Omit<CellRow, 'cell_no'> & { vector?: Float32Array } => {
+  const cells = added.map(({ text, md5: text_md5, seq }): Omit<CellRow, 'cell_no'> & Vector => {
     const vector = embedded.vectors.get(text)
     return {
       cell_id: ids('cell_'),
@@ -104,7 +108,7 @@ export async function storeCells(
       metadata_json: null,
       embedding_model: vector && inPlace ? embedder.model : null,
       created_at: now,
-      ...(vector && { vector }),
+      vector,
     }
   })
   const cellNos = await insertCells(tx, cells)

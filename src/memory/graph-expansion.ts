@@ -1,5 +1,6 @@
 import type { SearchFilter } from './search/types.ts'
 import { passes } from './filter.ts'
+import type { RecallHit } from './model.ts'
 import type { RecallRequest } from './requests.ts'
 import type { Graph, Step } from './walk.ts'
 
@@ -20,16 +21,16 @@ export interface GraphHit {
 export async function expand(
   graph: Graph,
   workspaceId: string,
-  seeds: readonly { memoryId: string; score: number }[],
+  seeds: readonly Pick<RecallHit, 'memory_id' | 'score'>[],
   expansion: NonNullable<RecallRequest['graph_expansion']>,
   filter: SearchFilter,
 ): Promise<{ hits: GraphHit[]; expanded: number }> {
   if (!graph.isAvailable || expansion.depth === 0) return { hits: [], expanded: 0 }
-  const direct = new Set(seeds.map((seed) => seed.memoryId))
+  const direct = new Set(seeds.map((seed) => seed.memory_id))
   const best = new Map<string, GraphHit>()
   for (const seed of seeds) {
     const { direction, edge_types: types } = expansion
-    const { layers } = await graph.walk(workspaceId, [seed.memoryId], expansion.depth, direction, types)
+    const { layers } = await graph.walk(workspaceId, [seed.memory_id], expansion.depth, direction, types)
     for (const [index, steps] of layers.entries()) {
       const layer = index + 1
       const score = expansion.weight * DECAY ** layer * seed.score

@@ -3,7 +3,7 @@ import { parseTimestamp } from '../base/clock.ts'
 import { md5 } from '../base/hash.ts'
 import type { Caller } from './caller.ts'
 import { MemoryError, notFound } from './errors.ts'
-import { RESERVED_AGENTS, type Workspace } from './model.ts'
+import { ID, RESERVED_AGENTS, type Workspace } from './model.ts'
 import { agentIdSchema, collectionRequest, imprintRequest } from './requests.ts'
 import type { MemoryService } from './service.ts'
 import { findCollection, findCollectionByName } from './store/collections.ts'
@@ -23,7 +23,7 @@ export const importRecord = z.strictObject({
   tags: imprintRequest.shape.tags,
   collection_id: z.string().optional(),
   collection_name: collectionRequest.shape.name.optional(),
-  chunker_id: z.string().optional(),
+  chunker_id: imprintRequest.shape.chunker_id,
   created_at: moment.optional(),
   updated_at: moment.optional(),
 })
@@ -31,8 +31,6 @@ export type ImportRecord = z.infer<typeof importRecord>
 
 export const CONFLICT_RULES = ['skip', 'overwrite', 'error'] as const
 export type ConflictRule = (typeof CONFLICT_RULES)[number]
-
-const MEMORY_ID = /^mem_[0-7][0-9A-HJKMNP-TV-Z]{25}$/
 
 /** Brings in one Memory of a dump, and tells whether anything was written.
  *  @throws already_exists 409 for a duplicate under the rule `error`; what imprint and update throw. */
@@ -95,7 +93,7 @@ async function imprint(
   collectionId: string | undefined,
 ): Promise<void> {
   const { memory_id: id, content, tags, chunker_id } = record
-  const isFree = id !== undefined && MEMORY_ID.test(id) && !(await findIdUse(service.seams.metadata, id))
+  const isFree = id !== undefined && ID.memory.safeParse(id).success && !(await findIdUse(service.seams.metadata, id))
   await service.imprint.run(
     caller,
     workspace,

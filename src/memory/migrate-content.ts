@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { eachBounded } from '../base/bounded.ts'
 import { errorText } from '../base/errors.ts'
 import { md5 } from '../base/hash.ts'
+import { rest } from '../base/rest.ts'
 import type { Caller } from './caller.ts'
 import type { Mutations } from './mutation.ts'
 import type { Logger } from './ports.ts'
@@ -259,9 +259,4 @@ function count(state: ContentMigrationState, page: readonly MemoryRow[], outcome
     const memoryId = page[i]?.memory_id
     if ((outcome === 'failed' || outcome === 'untried') && memoryId) state.resume_token ??= memoryId
   }
-}
-
-/** Waits, unless the signal ends that. */
-async function rest(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => {})
 }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { errorText } from '../base/errors.ts'
+import { rest } from '../base/rest.ts'
 import type { Caller } from './caller.ts'
 import type { Embedder } from './embedder/types.ts'
 import type { Embedding } from './embedding.ts'
@@ -226,8 +226,3 @@ function count(state: MigrationState, page: readonly Surveyed[]): void {
 }
 
 const numbersOf = (cells: readonly CellRow[]): number[] => cells.map((cell) => cell.cell_no)
-
-/** Waits, unless the signal ends that. */
-async function rest(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => {})
-}

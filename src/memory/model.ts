@@ -2,12 +2,26 @@ import * as z from 'zod'
 
 /** The records of the memory service as they travel: memory.md 1. A key with `?` is left out when it has no value. */
 
+/** Told in documents and not checked: an import may bring ids of another make. */
+const ulid = (prefix: string): z.ZodString => z.string().meta({ pattern: `^${prefix}[0-7][0-9A-HJKMNP-TV-Z]{25}$` })
+/** Ids that the service makes: memory.md 1.1. */
+export const ID = {
+  workspace: ulid('ws_'),
+  collection: ulid('coll_'),
+  memory: ulid('mem_'),
+  cell: ulid('cell_'),
+  edge: ulid('edg_'),
+  pin: ulid('pin_'),
+  watermark: ulid('wmk_'),
+  ledger: ulid('lg_'),
+}
+
 const timestamp = z.string().describe('RFC 3339, UTC, three fraction digits')
 const object = z.record(z.string(), z.unknown())
 const tags = z.record(z.string(), z.string())
 
 export const workspaceSchema = z.strictObject({
-  id: z.string(),
+  id: ID.workspace,
   name: z.string(),
   region: z.string().optional(),
   chunker_id: z.string().optional(),
@@ -23,16 +37,16 @@ export const workspaceSchema = z.strictObject({
 export type Workspace = z.infer<typeof workspaceSchema>
 
 export const collectionSchema = z.strictObject({
-  id: z.string(),
-  workspace_id: z.string(),
+  id: ID.collection,
+  workspace_id: ID.workspace,
   name: z.string(),
   created_at: timestamp,
 })
 export type Collection = z.infer<typeof collectionSchema>
 
 export const cellSchema = z.strictObject({
-  cell_id: z.string(),
-  memory_id: z.string(),
+  cell_id: ID.cell,
+  memory_id: ID.memory,
   seq: z.int(),
   text: z.string(),
   text_md5: z.string(),
@@ -45,13 +59,13 @@ export const cellSchema = z.strictObject({
 export type Cell = z.infer<typeof cellSchema>
 
 export const memorySchema = z.strictObject({
-  id: z.string(),
-  workspace_id: z.string(),
-  collection_id: z.string().optional(),
+  id: ID.memory,
+  workspace_id: ID.workspace,
+  collection_id: ID.collection.optional(),
   content: z.string().optional(),
   content_md5: z.string(),
-  head_watermark: z.string(),
-  created_watermark: z.string(),
+  head_watermark: ID.watermark,
+  created_watermark: ID.watermark,
   written_by_agent_id: z.string(),
   last_modified_by_agent_id: z.string(),
   tags: tags.optional(),
@@ -66,23 +80,23 @@ export type Memory = z.infer<typeof memorySchema>
 export const memoryWithCellsSchema = memorySchema.extend({ cells: z.array(cellSchema) })
 export type MemoryWithCells = z.infer<typeof memoryWithCellsSchema>
 
-export const pastMemorySchema = memorySchema.extend({ current_watermark: z.string() })
+export const pastMemorySchema = memorySchema.extend({ current_watermark: ID.watermark })
 export type PastMemory = z.infer<typeof pastMemorySchema>
 
 /** What neighbours and seeds are shown as. */
 export const headerSchema = z.strictObject({
-  memory_id: z.string(),
-  workspace_id: z.string(),
-  collection_id: z.string().optional(),
+  memory_id: ID.memory,
+  workspace_id: ID.workspace,
+  collection_id: ID.collection.optional(),
   content_md5: z.string(),
-  head_watermark: z.string(),
+  head_watermark: ID.watermark,
   tags: tags.optional(),
 })
 export type MemoryHeader = z.infer<typeof headerSchema>
 
 export const versionSchema = z.strictObject({
-  target_id: z.string(),
-  watermark: z.string(),
+  target_id: ID.memory,
+  watermark: ID.watermark,
   op: z.enum(['imprint', 'update', 'patch', 'append']),
   agent_id: z.string(),
   created_at: timestamp,
@@ -106,15 +120,15 @@ export const EDGE_TYPES = [...CLIENT_EDGE_TYPES, SYNTHETIC_EDGE_TYPE] as const
 export type EdgeType = (typeof EDGE_TYPES)[number]
 
 export const edgeSchema = z.strictObject({
-  edge_id: z.string(),
-  workspace_id: z.string(),
-  source_memory_id: z.string(),
-  target_memory_id: z.string(),
+  edge_id: ID.edge,
+  workspace_id: ID.workspace,
+  source_memory_id: ID.memory,
+  target_memory_id: ID.memory,
   edge_type: z.enum(EDGE_TYPES),
   properties_json: object.optional(),
   created_by_agent_id: z.string(),
   created_at: timestamp,
-  watermark: z.string(),
+  watermark: ID.watermark,
 })
 export type Edge = z.infer<typeof edgeSchema>
 
@@ -122,8 +136,8 @@ export const RECALL_MODES = ['lookup', 'keyword', 'vector', 'hybrid'] as const
 export type RecallMode = (typeof RECALL_MODES)[number]
 
 export const pinSchema = z.strictObject({
-  pin_id: z.string(),
-  workspace_id: z.string(),
+  pin_id: ID.pin,
+  workspace_id: ID.workspace,
   query: z.string(),
   mode: z.enum(RECALL_MODES),
   k: z.int(),
@@ -136,7 +150,7 @@ export type Pin = z.infer<typeof pinSchema>
 
 export const agentSchema = z.strictObject({
   agent_id: z.string(),
-  workspace_id: z.string(),
+  workspace_id: ID.workspace,
   display_name: z.string().optional(),
   identity_provider: z.string(),
   identity_proof_hash: z.string().optional(),
@@ -185,15 +199,15 @@ export const LEDGER_OPS = [
 export type LedgerOp = (typeof LEDGER_OPS)[number]
 
 export const ledgerEntrySchema = z.strictObject({
-  ledger_id: z.string(),
-  workspace_id: z.string(),
+  ledger_id: ID.ledger,
+  workspace_id: ID.workspace,
   seq: z.int(),
   op: z.enum(LEDGER_OPS),
   agent_id: z.string(),
   ts: timestamp,
   target: z.string().optional(),
-  watermark_before: z.string().optional(),
-  watermark_after: z.string().optional(),
+  watermark_before: ID.watermark.optional(),
+  watermark_after: ID.watermark.optional(),
   request_id: z.string(),
   latency_ms: z.number(),
   api_key_id: z.string().optional(),
@@ -210,20 +224,20 @@ export const ledgerEntrySchema = z.strictObject({
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>
 
 export const recallHitSchema = z.strictObject({
-  memory_id: z.string(),
-  cell_id: z.string().optional(),
+  memory_id: ID.memory,
+  cell_id: ID.cell.optional(),
   score: z.number(),
   vector_score: z.number().optional(),
   keyword_score: z.number().optional(),
   text: z.string(),
   tags: tags.optional(),
-  watermark: z.string(),
+  watermark: ID.watermark,
   written_by_agent_id: z.string(),
   via: z.enum(['seed', 'graph']),
   graph_provenance: z
-    .strictObject({ from_memory_id: z.string(), edge_id: z.string(), edge_type: z.enum(EDGE_TYPES), layer: z.int() })
+    .strictObject({ from_memory_id: ID.memory, edge_id: ID.edge, edge_type: z.enum(EDGE_TYPES), layer: z.int() })
     .optional(),
-  cells: z.array(z.strictObject({ cell_id: z.string(), seq: z.int(), text: z.string(), score: z.number() })).optional(),
+  cells: z.array(z.strictObject({ cell_id: ID.cell, seq: z.int(), text: z.string(), score: z.number() })).optional(),
 })
 export type RecallHit = z.infer<typeof recallHitSchema>
 

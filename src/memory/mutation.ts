@@ -182,7 +182,8 @@ async function refuseRepeat(db: Queryable, caller: Caller, scope: string, now: n
 }
 
 /** Since the request began, in ms to the microsecond. */
-export const elapsedMs = (caller: Caller): number => Math.round((performance.now() - caller.startedAt) * 1000) / 1000
+export const elapsedMs = ({ startedAt }: Pick<Caller, 'startedAt'>): number =>
+  Math.round((performance.now() - startedAt) * 1000) / 1000
 
 const keyOf = (caller: Caller, { route, key }: Idempotency, scope: string): IdempotencyKey => ({
   scope,

@@ -27,6 +27,9 @@ const K_DEFAULT = 5
 const K_MAX = 100
 const VECTOR_UNAVAILABLE = 'vector_unavailable'
 
+/** Who asks matters only to what is written down. */
+type Asker = Pick<Caller, 'startedAt' | 'signal'>
+
 /** Finds Memories by a query. Contract: memory.md 4. */
 export class Recall {
   readonly #seams: Seams
@@ -48,7 +51,7 @@ export class Recall {
    * @throws invalid_input 400, graph_traverse_depth_exceeded 400.
    */
   async run(
-    caller: Caller,
+    caller: Asker,
     workspace: Workspace,
     request: RecallRequest,
     explains = false,
@@ -63,22 +66,22 @@ export class Recall {
       mode === 'lookup'
         ? await this.#lookup(workspace.id, request.memory_ids ?? [], filter)
         : await this.#search(caller, workspace, embedder, request, filter, explains)
-    const seeds = found.results.map((hit) => ({ memoryId: hit.memory_id, score: hit.score }))
     const graph =
-      expansion && (await span('recall.expand', {}, () => expand(this.#graph, workspace.id, seeds, expansion, filter)))
+      expansion &&
+      (await span('recall.expand', {}, () => expand(this.#graph, workspace.id, found.results, expansion, filter)))
     const neighbors = graph && expansion.include_neighbors_in_response ? await this.#graphHits(graph.hits) : []
     return {
       results: neighbors.length > 0 ? [...found.results, ...neighbors].sort(byScore) : found.results,
       total_candidates_scanned: found.scanned,
-      ...optional('graph_nodes_expanded', graph?.expanded),
+      graph_nodes_expanded: graph?.expanded,
       latency_ms: elapsedMs(caller),
       embedding_pending: found.isPending ?? (await hasUnembedded(this.#seams.metadata, workspace.id, embedder.model)),
-      ...(found.warnings.length > 0 && { warnings: found.warnings }),
+      warnings: found.warnings.length > 0 ? found.warnings : undefined,
     }
   }
 
   async #search(
-    caller: Caller,
+    caller: Asker,
     workspace: Workspace,
     embedder: Embedder,
     request: RecallRequest,
@@ -95,7 +98,7 @@ export class Recall {
       mode,
       vector,
       k: request.k === undefined || request.k <= 0 ? K_DEFAULT : Math.min(request.k, K_MAX),
-      ...weightsOf(request.weights),
+      weights: weightsOf(request.weights),
       fusionWeight: embedder.fusionWeight,
       filter,
       includeCells: request.include_cells,
@@ -103,8 +106,10 @@ export class Recall {
     const answer = await span('recall.search', { 'mem.recall.mode': mode }, () =>
       this.#index.search(workspace.id, embedder.model, query, caller.signal),
     )
-    const found = await span('recall.read', {}, () => this.#hits(workspace.id, embedder.model, answer, explains))
-    return { ...found, scanned: answer.scanned, warnings }
+    const { results, isPending } = await span('recall.read', {}, () =>
+      this.#hits(workspace.id, embedder.model, answer, explains),
+    )
+    return { results, isPending, scanned: answer.scanned, warnings }
   }
 
   /** Null when the provider does not answer: recall goes on without vectors. */
@@ -120,7 +125,8 @@ export class Recall {
   }
 
   /** Tag filters become sets of Memories; each further key narrows the set. */
-  async #filter(workspaceId: string, filters: RecallFilters = {}): Promise<SearchFilter> {
+  async #filter(workspaceId: string, filters: RecallFilters | undefined): Promise<SearchFilter> {
+    if (!filters) return {}
     const { collection_id, agent_id, agent_id_in, agent_id_not_in, ts_after, ts_before } = filters
     const writers = agent_id === undefined ? agent_id_in : [agent_id].filter((id) => agent_id_in?.includes(id) ?? true)
     return {
@@ -173,25 +179,30 @@ export class Recall {
     model: string,
     { hits }: SearchAnswer,
     explains: boolean,
-  ): Promise<Pick<Found, 'results' | 'isPending'>> {
+  ): Promise<{ results: ExplainedHit[]; isPending: boolean }> {
     const cellNos = hits.flatMap((hit) => [hit.cellNo, ...(hit.cells ?? []).map((cell) => cell.cellNo)])
     const { rows, isPending } = await findHits(this.#seams.metadata, workspaceId, model, cellNos)
-    const cells = new Map((await this.#seams.bodies.texts(rows)).map((cell) => [cell.cell_no, cell]))
-    const results = hits.flatMap((hit): ExplainedHit[] => {
+    const cells = new Map<number, Cell<HitRow>>()
+    for (const cell of await this.#seams.bodies.texts(rows)) cells.set(cell.cell_no, cell)
+    const results: ExplainedHit[] = []
+    for (const hit of hits) {
       const cell = cells.get(hit.cellNo)
-      if (!cell) return []
-      return [
-        {
-          ...hitOf(cell, tagsOf(cell), hit.score, cell.text),
-          cell_id: cell.cell_id,
-          vector_score: hit.vectorScore,
-          keyword_score: hit.keywordScore,
-          via: 'seed',
-          parts: explains ? hit.parts : undefined,
-          cells: hit.cells && scoredCells(hit.cells, cells),
-        },
-      ]
-    })
+      if (!cell) continue
+      results.push({
+        memory_id: cell.memory_id,
+        score: hit.score,
+        text: cell.text,
+        tags: tagsOf(cell),
+        watermark: cell.head_watermark,
+        written_by_agent_id: cell.written_by_agent_id,
+        cell_id: cell.cell_id,
+        vector_score: hit.vectorScore,
+        keyword_score: hit.keywordScore,
+        via: 'seed',
+        parts: explains ? hit.parts : undefined,
+        cells: hit.cells && scoredCells(hit.cells, cells),
+      })
+    }
     return { results, isPending }
   }
 
@@ -224,7 +235,7 @@ interface Found {
   scanned: number
   warnings: string[]
   /** Whether Cells wait for vectors, where it was read along. */
-  isPending?: boolean
+  isPending?: boolean | undefined
 }
 
 const hitOf = (
@@ -253,9 +264,9 @@ const scoredCells = (
 const byScore = (a: RecallHit, b: RecallHit): number => b.score - a.score || (a.memory_id < b.memory_id ? -1 : 1)
 
 /** Both 0 is as absent: the default fusion. */
-function weightsOf(weights: RecallRequest['weights']): Pick<SearchQuery, 'weights'> {
+function weightsOf(weights: RecallRequest['weights']): SearchQuery['weights'] {
   const { vector = 0, keyword = 0 } = weights ?? {}
-  return vector === 0 && keyword === 0 ? {} : { weights: { vector, keyword } }
+  return vector === 0 && keyword === 0 ? undefined : { vector, keyword }
 }
 
 function timeOf(text: string | undefined, field: string): number | undefined {

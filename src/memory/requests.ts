@@ -1,12 +1,20 @@
 import * as z from 'zod'
 import { canonicalJson } from '../base/canonical-json.ts'
+import { isMap } from '../base/json.ts'
+import { CHUNKERS } from './chunker/config.ts'
 import { CLIENT_EDGE_TYPES, EDGE_TYPES, RECALL_MODES } from './model.ts'
 
-/** What callers send: memory.md 1.1 (limits), 3 and 4.1. Unknown keys are refused at every depth but in free objects. */
+/**
+ * What callers send: memory.md 1.1 (limits), 3 and 4.1. Unknown keys are refused at every depth but in free objects. Where a
+ * check is our own, `meta` says the same in JSON Schema, for the document of the API.
+ */
 
 /** Lengths are in characters: code points, not UTF-16 units. */
 const characters = (max: number): z.ZodString =>
-  z.string().refine((text) => text.length <= max || [...text].length <= max, `is longer than ${max} characters`)
+  z
+    .string()
+    .refine((text) => text.length <= max || [...text].length <= max, `is longer than ${max} characters`)
+    .meta({ maxLength: max })
 
 const name = characters(200)
 const label = characters(200)
@@ -14,11 +22,8 @@ export const agentIdSchema = characters(200)
   .min(1, 'must not be empty')
   .refine((id) => !/[\p{Cc}\ufffd]/u.test(id), 'must be printable')
 
-/**
- * An object used as a map; `schema` is what JSON Schema says of it. z.record would lose the key `__proto__`, which a tag
- * or a free object may have.
- */
-const mapOf = <V>(value: z.ZodType<V>, key: z.ZodType<string> = z.string(), schema: object = {}) =>
+/** An object used as a map. z.record would lose the key `__proto__`, which a tag or a free object may have. */
+const mapOf = <V>(value: z.ZodType<V>, key: z.ZodType<string> = z.string()) =>
   z
     .custom<Record<string, V>>(isMap, 'must be an object')
     .superRefine((map, context) => {
@@ -27,40 +32,55 @@ const mapOf = <V>(value: z.ZodType<V>, key: z.ZodType<string> = z.string(), sche
         for (const issue of issues) context.addIssue({ ...issue, path: [entry, ...issue.path] })
       }
     })
-    .meta({ type: 'object', ...schema })
+    .meta({
+      type: 'object',
+      // Only who reads the document waits for these.
+      get propertyNames() {
+        return jsonSchema(key)
+      },
+      get additionalProperties() {
+        return jsonSchema(value)
+      },
+    })
 
-const OF_STRINGS = { additionalProperties: { type: 'string' } }
-
-const isMap = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+function jsonSchema(schema: z.ZodType): object {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema)
+  return rest
+}
 
 const JSON_MAX_BYTES = 64 * 1024
-const freeObject = mapOf(z.unknown()).refine(
-  (value) => Buffer.byteLength(JSON.stringify(value)) <= JSON_MAX_BYTES,
-  'is larger than 64 KiB of JSON',
-)
+const freeObject = mapOf(z.unknown())
+  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= JSON_MAX_BYTES, 'is larger than 64 KiB of JSON')
+  .describe('At most 64 KiB of JSON')
 
 export const tagKeySchema = characters(128).min(1, 'must not be an empty key')
 export const tagValueSchema = characters(4096)
-const tags = mapOf(tagValueSchema, tagKeySchema, OF_STRINGS).refine(
-  (value) => Object.keys(value).length <= 256,
-  'has more than 256 entries',
-)
+const tags = mapOf(tagValueSchema, tagKeySchema)
+  .refine((value) => Object.keys(value).length <= 256, 'has more than 256 entries')
+  .meta({ maxProperties: 256 })
+
+/** The error for another one names them all. */
+export const chunkerId = z
+  .string()
+  .refine((id) => CHUNKERS.some((known) => known === id), `must be one of ${CHUNKERS.join(', ')}`)
+  .meta({ enum: [...CHUNKERS] })
 
 const workspaceFields = {
   name: name.min(1, 'must not be empty'),
   region: characters(64).optional(),
-  chunker_id: z.string().optional(),
+  chunker_id: chunkerId.optional(),
   embedding_model: z.string().optional(),
   meta: freeObject.optional(),
   auto_link_enabled: z.boolean().optional(),
   auto_link_threshold: z
     .number()
-    .refine((value) => value > 0, 'must be above 0')
+    .gt(0, 'must be above 0')
     .transform((value) => Math.min(value, 1))
     .optional(),
   auto_link_max_edges: z
     .number()
     .refine((value) => Number.isInteger(value) && value >= 1, 'must be an integer of at least 1')
+    .meta({ type: 'integer', minimum: 1 })
     .transform((value) => Math.min(value, 50))
     .optional(),
   auto_link_max_incoming_per_day: z.int().min(0, 'must be 0 or more').optional(),
@@ -72,16 +92,15 @@ export const collectionRequest = z.strictObject({ name: name.min(1, 'must not be
 export type CollectionRequest = z.infer<typeof collectionRequest>
 
 /** A reference in a body: the wrong prefix is a bad request, an unknown id is absent (memory.md 2.5). */
-const reference = (prefix: string) =>
-  z.string().refine((id) => id.startsWith(prefix), `must be an id that starts with ${prefix}`)
+const reference = (prefix: string) => z.string().startsWith(prefix, `must be an id that starts with ${prefix}`)
 const memoryReference = reference('mem_')
 
 export const imprintRequest = z.strictObject({
   content: z.string(),
   collection_id: reference('coll_').optional(),
   tags: tags.optional(),
-  chunker_id: z.string().optional(),
-  chunker_config: mapOf(z.string(), z.string(), OF_STRINGS).optional(),
+  chunker_id: chunkerId.optional(),
+  chunker_config: mapOf(z.string()).optional(),
   auto_link: z.boolean().optional(),
 })
 export type ImprintRequest = z.infer<typeof imprintRequest>
@@ -253,7 +272,7 @@ export const pinRequest = z.strictObject({
 export type PinRequest = z.infer<typeof pinRequest>
 
 export const agentRequest = z.strictObject({
-  agent_id: agentIdSchema.refine((id) => id.startsWith('agent_'), 'must start with agent_'),
+  agent_id: agentIdSchema.startsWith('agent_', 'must start with agent_'),
   identity_provider: z.string().min(1, 'must not be empty'),
   display_name: name.optional(),
   identity_proof: mapOf(z.unknown()).optional(),

@@ -2,7 +2,7 @@ import { errorText } from '../base/errors.ts'
 import { HASH_MODEL } from './embedder/hash.ts'
 import type { Embedding } from './embedding.ts'
 import { readFirstCells } from './first-cells.ts'
-import { SYSTEM_AGENT, type Workspace } from './model.ts'
+import type { Workspace } from './model.ts'
 import type { Logger, SearchIndex } from './ports.ts'
 import type { Recall } from './recall.ts'
 import type { Seams } from './seams.ts'
@@ -57,7 +57,7 @@ async function askQuestions({ seams, embedding, recall, signal }: Parts, workspa
   )
   for (const { text } of cells.values()) {
     const query = text.split(/\s+/, WORDS).join(' ')
-    const caller = { requestId: 'warm-up', startedAt: performance.now(), agentId: SYSTEM_AGENT, signal }
-    if (query.trim() !== '') await recall.run(caller, workspace, { query, mode, include_cells: false })
+    const asker = { startedAt: performance.now(), signal }
+    if (query.trim() !== '') await recall.run(asker, workspace, { query, mode, include_cells: false })
   }
 }

@@ -150,7 +150,9 @@ export class Workspaces {
 }
 
 const notEmpty = (resource: string, id: string, count: number): MemoryError =>
-  new MemoryError('not_empty', `${resource} ${id} still holds ${count} Memories`, { count })
+  new MemoryError('not_empty', `${resource} ${id} still holds ${count} ${count === 1 ? 'Memory' : 'Memories'}`, {
+    count,
+  })
 
 /** The record a request asks for; absent `auto_link_*` keys come from `old`. */
 const recordOf = (

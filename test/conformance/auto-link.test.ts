@@ -29,9 +29,7 @@ describeOnBoth(
       ).edges
     const ready = async (ws: string, id: string): Promise<void> => {
       await expect
-        .poll(async () => expectOk(await api().call('GET', `/workspaces/${ws}/memories/${id}`)).recall_ready, {
-          timeout: 20_000,
-        })
+        .poll(async () => expectOk(await api().call('GET', `/workspaces/${ws}/memories/${id}`)).recall_ready)
         .toBe(true)
     }
 
@@ -183,7 +181,7 @@ describeOnBoth(
       provider.recover()
       await ready(ws, made.memory_id)
       await expect
-        .poll(() => edgesOf(ws, made.memory_id), { timeout: 20_000 })
+        .poll(() => edgesOf(ws, made.memory_id))
         .toMatchObject([{ target_memory_id: old.memory_id, created_by_agent_id: 'agent_system_auto_link' }])
       expect(await ledgerOf(api(), ws, 'op=graph_link')).toMatchObject([{ target: made.memory_id }])
 
@@ -219,9 +217,7 @@ describeOnBoth(
       const path = `/workspaces/${ws}/memories/${made}`
       expectOk(await api().call('POST', `${path}/edges`, { target_memory_id: ids[1], edge_type: 'references' }), 201)
       provider.recover()
-      await expect
-        .poll(async () => expectOk(await api().call('GET', path)).recall_ready, { timeout: 20_000 })
-        .toBe(true)
+      await expect.poll(async () => expectOk(await api().call('GET', path)).recall_ready).toBe(true)
       const linked = await api().imprint(ws, 'an otter')
       expect(expectOk(await api().call('GET', `/workspaces/${ws}/memories/${linked}/edges`)).edges).toHaveLength(1)
       expect(expectOk(await api().call('GET', `${path}/edges?direction=out`)).edges).toMatchObject([

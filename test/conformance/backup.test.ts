@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import {
   appendFileSync,
+  copyFileSync,
   cpSync,
   existsSync,
   mkdtempSync,
@@ -7,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -91,6 +94,56 @@ test('nothing is overwritten, and a damaged backup is refused', async () => {
   rmSync(at('copy/manifest.json'))
   expect((await backup('restore', at('copy'), elsewhere)).stderr).toContain('holds no backup')
   expect(existsSync(at('elsewhere'))).toBe(false)
+})
+
+const PAGE = 4096
+
+/** Another text in place of a piece of a file. */
+function spoil(path: string, start: number, bytes: number): void {
+  const content = readFileSync(path)
+  content.fill('no database ', start, start + bytes)
+  writeFileSync(path, content)
+}
+
+test.each([
+  ['a torn page', (path: string) => spoil(path, 6 * PAGE, PAGE / 2)],
+  ['a lost end', (path: string) => truncateSync(path, statSync(path).size / 2)],
+  ['a file of something else', (path: string) => spoil(path, 0, 8 * PAGE)],
+])('a damaged store gives no backup, and a damaged backup no store: %s', async (_name, damage) => {
+  const api = await startMemoryApi({ dialect: 'sqlite', dataDir: at('data') })
+  const ws = await api.workspace()
+  for (let i = 0; i < 20; i++) await api.imprint(ws, `The keeper likes rye bread. ${i}`.repeat(100))
+  await api.stop()
+  expect(await backup('create', at('copy'))).toMatchObject({ code: 0 })
+  const original = readFileSync(at('data/mem.db'))
+  damage(at('data/mem.db'))
+  copyFileSync(at('data/mem.db'), at('mem.db.damaged'))
+
+  const refused = await backup('create', at('new'))
+  expect(refused).toMatchObject({ code: 4, stdout: '' })
+  expect(refused.stderr).toContain(`${at('data/mem.db')} is damaged: `)
+  expect(refused.stderr).toContain('bring back a backup that is whole')
+  expect(existsSync(at('new'))).toBe(false)
+  const doctor = await runCli(['doctor'], { env: { HOME: directory, MEM_DATA_DIR: at('data') } })
+  expect([doctor.code, doctor.stdout]).toEqual([
+    4,
+    expect.stringMatching(/failed {2}metadata.*mem\.db: .*(is damaged|malformed|not a database)/),
+  ])
+  const bytes = readFileSync(at('mem.db.damaged'))
+  expect(readFileSync(at('data/mem.db')).equals(bytes)).toBe(true)
+
+  writeFileSync(at('copy/metadata.db'), bytes)
+  const manifest = JSON.parse(readFileSync(at('copy/manifest.json'), 'utf8'))
+  Object.assign(manifest.files[0], { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') })
+  writeFileSync(at('copy/manifest.json'), JSON.stringify(manifest))
+  const restored = await backup('restore', at('copy'), { MEM_DATA_DIR: at('restored') })
+  expect(restored).toMatchObject({ code: 4, stdout: '' })
+  expect(restored.stderr).toContain(`${at('copy/metadata.db')} is damaged: `)
+  expect(readdirSync(at('restored'))).toEqual([])
+  expect(readdirSync(at('copy')).toSorted()).toEqual(['kernel.db', 'manifest.json', 'metadata.db'])
+
+  writeFileSync(at('data/mem.db'), original)
+  expect(await backup('create', at('new'))).toMatchObject({ code: 0 })
 })
 
 test('what is in the way, or no manifest, is told in words', async () => {

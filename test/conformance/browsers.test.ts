@@ -17,6 +17,21 @@ describe('browsers', () => {
   const corsOf = (headers: IncomingHttpHeaders): string[] =>
     Object.keys(headers).filter((name) => name.startsWith('access-control') || name === 'vary')
 
+  test('pages may send and read the headers of streamable HTTP on /mcp, and nowhere else', async () => {
+    const headers = { origin: 'https://app.example', 'Access-Control-Request-Method': 'POST' }
+    const asked = async (path: string): Promise<string[]> => {
+      const preflight = await send(listed.url + path, { method: 'OPTIONS', headers })
+      return [preflight.headers['access-control-allow-headers'], preflight.headers['access-control-expose-headers']]
+        .map(String)
+        .map((list) => list.toLowerCase())
+    }
+    const [plain = '', exposed = ''] = await asked('/v1/workspaces')
+    const own = ['mcp-session-id', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'].join(', ')
+    for (const path of ['/mcp', '/mcp?a=1'])
+      expect(await asked(path)).toEqual([`${plain}, ${own}`, `${exposed}, mcp-session-id`])
+    for (const path of ['/mcp/', '/mcpx', '/v1/mcp']) expect(await asked(path)).toEqual([plain, exposed])
+  })
+
   test('memory#121 no allow-list: no CORS headers; listed: echoed, Vary; preflight 204 without key', async () => {
     const origin = 'https://app.example'
     for (const path of ['/healthz', '/v1/workspaces', '/nope']) {

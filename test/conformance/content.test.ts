@@ -169,7 +169,7 @@ describe('content in s3', () => {
     const other = await api.imprint(ws, 'another')
     expect(expectOk(await api.call('GET', `/workspaces/${ws}/memories/${other}`)).content).toBe('another')
     const left = () => readdirSync(s3.directory, { recursive: true }).filter((name) => String(name).includes(id))
-    await expect.poll(left, { timeout: 10_000 }).toEqual([])
+    await expect.poll(left).toEqual([])
   })
 
   test('doctor tells what is wrong with it, print-config shows no secret', async () => {

@@ -18,7 +18,6 @@ const localDir = mkdtempSync(join(tmpdir(), 'mem-test-models-'))
 mkdirSync(join(localDir, 'mini'))
 afterAll(() => rmSync(localDir, { recursive: true, force: true }))
 
-const POLL = { timeout: 20_000, interval: 20 }
 const file = 'embedding: {inline_timeout: 0.3, timeout: 5s, batch_size: 8}'
 
 describeOnBoth(
@@ -49,7 +48,7 @@ describeOnBoth(
       (await sql<{ attempts: number; next_at: number }>('SELECT * FROM embed_job WHERE memory_id = $1', [id]))[0]
     /** Waits for the n-th failure and gives the delay until the next try in seconds. */
     const delayAfter = async (id: string, failed: number): Promise<number> => {
-      await expect.poll(async () => (await job(id))?.attempts, POLL).toBe(failed)
+      await expect.poll(async () => (await job(id))?.attempts).toBe(failed)
       return Math.round((((await job(id))?.next_at ?? 0) - Date.now()) / 1000)
     }
     /** Makes the jobs due now; a write wakes the queue. */
@@ -94,10 +93,8 @@ describeOnBoth(
       expect(asked()).toEqual([8, 8, 4, 1])
 
       provider.behave = () => 'hangs'
-      const began = performance.now()
       const waited = await imprint(ws, 'h\nslow')
       expect(waited).toMatchObject({ status: 201, body: { cells_created: 1, recall_ready: false } })
-      expect(performance.now() - began).toBeLessThan(3000)
       const { cells } = await lookup(ws, waited.body.memory_id)
       expect(cells[0]).not.toHaveProperty('vector_key')
       expect(cells[0]).not.toHaveProperty('embedding_model')
@@ -116,7 +113,7 @@ describeOnBoth(
       await hurry(body.memory_id)
       expect(await delayAfter(body.memory_id, 2)).toBe(4)
       await hurry(body.memory_id)
-      await expect.poll(async () => (await lookup(ws, body.memory_id)).recall_ready, POLL).toBe(true)
+      await expect.poll(async () => (await lookup(ws, body.memory_id)).recall_ready).toBe(true)
       const { cells, head_watermark, updated_at, created_at } = await lookup(ws, body.memory_id)
       expect(cells).toMatchObject([{ embedding_model: 'openai:twice-16', vector_key: cells[0]?.cell_id }])
       expect([head_watermark, updated_at]).toEqual([body.watermark, created_at])
@@ -139,7 +136,7 @@ describeOnBoth(
       expect(await failures(ws)).toEqual([])
       await hurry(body.memory_id)
       expect(await delayAfter(body.memory_id, 3)).toBe(8)
-      await expect.poll(async () => (await failures(ws)).length, POLL).toBe(3)
+      await expect.poll(async () => (await failures(ws)).length).toBe(3)
       const told = await failures(ws)
       expect(new Set(told.map(({ metadata }) => metadata?.['cell_id']))).toEqual(
         new Set(cells.map((cell) => cell.cell_id)),
@@ -160,7 +157,7 @@ describeOnBoth(
       expect(await failures(ws)).toHaveLength(3)
       provider.recover()
       await hurry(body.memory_id)
-      await expect.poll(async () => (await lookup(ws, body.memory_id)).recall_ready, POLL).toBe(true)
+      await expect.poll(async () => (await lookup(ws, body.memory_id)).recall_ready).toBe(true)
       expect(await failures(ws)).toHaveLength(3)
       expect(await ids(ws, { query: 'two', mode: 'vector' })).toEqual([body.memory_id])
     })

@@ -233,7 +233,7 @@ describeOnBoth('migrate content', (api) => {
     let output = ''
     program.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
     const ended = new Promise<number | null>((resolve) => program.on('close', resolve))
-    await expect.poll(() => keysOf(to, ws), { timeout: 20_000, interval: 20 }).not.toEqual([])
+    await expect.poll(() => keysOf(to, ws)).not.toEqual([])
     program.kill('SIGINT')
     expect(await ended).toBe(4)
     const last: ContentMigrationState = JSON.parse(output)

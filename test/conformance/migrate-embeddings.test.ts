@@ -170,7 +170,7 @@ describeOnBoth(
       program.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
       const ended = new Promise<number | null>((resolve) => program.on('close', resolve))
       const isReady = async () => (await lookup(api(), ws, ids[0] ?? '')).recall_ready
-      await expect.poll(isReady, { timeout: 20_000, interval: 20 }).toBe(true)
+      await expect.poll(isReady).toBe(true)
       program.kill('SIGINT')
       expect(await ended).toBe(4)
       const last: MigrationState = JSON.parse(output)
@@ -184,7 +184,7 @@ describeOnBoth(
       provider.behave = (_, model) => (slow.endsWith(model) ? 'hangs' : 'works')
       const id = await api().imprint(ws, 'an otter in flight')
       const isAsked = () => provider.requests.filter(({ model }) => slow.endsWith(model)).length
-      await expect.poll(isAsked, { timeout: 10_000 }).toBe(2)
+      await expect.poll(isAsked).toBe(2)
       await changeModel(api(), ws, 'openai:bag-64')
       expect(await migrate(api(), ws)).toMatchObject({ code: 0, last: { migrated: 1 } })
 
@@ -192,7 +192,7 @@ describeOnBoth(
       const next = await api().workspace({ embedding_model: slow })
       const after = await api().imprint(next, 'another one')
       provider.recover()
-      await expect.poll(async () => (await lookup(api(), next, after)).recall_ready, { timeout: 10_000 }).toBe(true)
+      await expect.poll(async () => (await lookup(api(), next, after)).recall_ready).toBe(true)
       expect(await models(api(), ws)).toEqual({ 'openai:bag-64': 1 })
       expect(await lookup(api(), ws, id)).toMatchObject({
         recall_ready: true,

@@ -50,11 +50,9 @@ async function models(): Promise<string[]> {
 const isReady = async (api: MemoryApi, ws: string, id: string): Promise<boolean> =>
   (await api.call('GET', `/workspaces/${ws}/memories/${id}`)).body.recall_ready
 
-const POLL = { timeout: 10_000, interval: 20 }
-
 async function imprintReady(api: MemoryApi, ws: string, content: string, fields: object = {}): Promise<string> {
   const id = await api.imprint(ws, content, { ...fields })
-  await expect.poll(() => isReady(api, ws, id), POLL).toBe(true)
+  await expect.poll(() => isReady(api, ws, id)).toBe(true)
   return id
 }
 
@@ -80,7 +78,7 @@ describe.each(['openai:bag-64', 'hash:default'])('recall with pgvector, %s', (mo
         const headers = { 'Mem-Agent-Id': `agent_${i % 3}` }
         await api.call('POST', `/workspaces/${ws}/memories`, { content: text, ...fields }, { headers })
       }
-      await expect.poll(async () => (await recall(api, ws, { query: 'x' })).embedding_pending, POLL).toBe(false)
+      await expect.poll(async () => (await recall(api, ws, { query: 'x' })).embedding_pending).toBe(false)
       const filters = [
         {},
         { collection_id: collection },
@@ -138,7 +136,7 @@ describe.each([
     const head = (await api.call('GET', `/workspaces/${ws}/memories/${id}`)).body.head_watermark
     const path = `/workspaces/${ws}/memories/${id}`
     await api.call('PUT', path, { content: '"otters"\n"beavers"', expected_watermark: head })
-    await expect.poll(() => isReady(api, ws, id), POLL).toBe(true)
+    await expect.poll(() => isReady(api, ws, id)).toBe(true)
     expect(await models()).toHaveLength(3)
     const found = async (query: string) =>
       (await recall(api, ws, { query, mode: 'vector', k: 1 })).results.map((hit) => [hit.text, hit.vector_score])
@@ -190,7 +188,7 @@ test('auto-link finds its neighbours in pgvector', async () => {
   const old = await imprintReady(api, ws, 'the otter swims')
   const fresh = await imprintReady(api, ws, 'the otter swims home')
   const edges = async () => (await api.call('GET', `/workspaces/${ws}/memories/${fresh}/edges`)).body.edges
-  await expect.poll(async () => (await edges()).length, POLL).toBe(1)
+  await expect.poll(async () => (await edges()).length).toBe(1)
   expect((await edges())[0]).toMatchObject({ target_memory_id: old, edge_type: 'vector_neighbor' })
 })
 

@@ -257,7 +257,7 @@ describeOnBoth(
       provider.recover()
       const isReady = async (): Promise<boolean> =>
         (await api().call('GET', `/workspaces/${waiting}/memories/${id}`)).body.recall_ready
-      await expect.poll(isReady, { timeout: 20_000 }).toBe(true)
+      await expect.poll(isReady).toBe(true)
       expect((await recall(waiting, { query: 'walrus' })).embedding_pending).toBe(false)
     })
 

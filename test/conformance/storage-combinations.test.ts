@@ -93,7 +93,7 @@ async function expectWhole(row: Combination, env: Record<string, string>, dataDi
   const lamp = await api.imprint(ws, 'The lamp is lit at dusk.', { tags: { topic: 'light' } })
   const expectReady = async (id: string): Promise<void> => {
     const isReady = async () => (await call('GET', `/memories/${id}`)).body.recall_ready
-    await expect.poll(isReady, { timeout: 10_000, interval: 10 }).toBe(true)
+    await expect.poll(isReady).toBe(true)
   }
   const recalled = async (request: object): Promise<string[]> =>
     expectOk(await call('POST', '/recall', { k: 1, ...request })).results.map((hit: { text: string }) => hit.text)

@@ -36,7 +36,7 @@ test.skipIf(!hasPostgres)('memory#135 a ledger that is down delays entries and l
     const { body } = await api.call('GET', `/workspaces/${ws}/ledger?op=imprint&order=asc`)
     return (body.entries ?? []).map((entry: { target: string }) => entry.target)
   }
-  await expect.poll(targets, { timeout: 15_000 }).toEqual(ids)
+  await expect.poll(targets).toEqual(ids)
 })
 
 /** Lets nobody connect to a database, as when its server were away, or everybody again. */

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Writable } from 'node:stream'
 import { connect as connectSecurely } from 'node:tls'
+import fc from 'fast-check'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { createIdSource } from '../../src/base/ids.ts'
@@ -99,4 +101,48 @@ test('an unknown expectation is no reason to refuse', async () => {
   const open = await withFront(60_000)
   const socket = open('POST /slow HTTP/1.1\r\nExpect: much\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 200/)
+})
+
+test('the headers of a request are those that Node itself makes of it', async () => {
+  const tell = ({ headers }: IncomingMessage, response: ServerResponse): void =>
+    void response.end(JSON.stringify(Object.entries(headers)))
+  const front: Front = { handles: () => true, handle: tell, arrivalMs: 60_000, unreadable: () => '' }
+  const ids = createIdSource(adjustableClock())
+  const listener = createListener({ log, ids, timeoutMs: 60_000, allowedOrigins: [], front })
+  await listener.listen({ port: 0, host: '127.0.0.1' })
+  const plain = createServer(tell).listen(0, '127.0.0.1')
+  await once(plain, 'listening')
+  onTestFinished(async () => {
+    plain.close()
+    await listener.close()
+  })
+  const told = async (server: { address(): AddressInfo | string | null }, sent: string): Promise<string> => {
+    const address = server.address()
+    const socket = connect(typeof address === 'object' ? (address?.port ?? 0) : 0, '127.0.0.1')
+    socket.write(sent)
+    return (await text(socket)).split('\r\n\r\n')[1] ?? ''
+  }
+  const known = [
+    'Authorization',
+    'Content-Type',
+    'Cookie',
+    'Set-Cookie',
+    'Accept',
+    'User-Agent',
+    'Age',
+    'x-forwarded-for',
+  ]
+  const own = ['x-mem-api-key', 'X-Mem-Credential', 'x-api-key', 'traceparent', 'constructor', 'hasOwnProperty', 'Odd!']
+  const name = fc
+    .tuple(fc.constantFrom(...known, ...own), fc.boolean())
+    .map(([header, isLoud]) => (isLoud ? header.toUpperCase() : header))
+  const lines = fc.array(fc.tuple(name, fc.string({ unit: 'grapheme-ascii', maxLength: 8 })), { maxLength: 12 })
+  const property = fc.asyncProperty(lines, async (headers) => {
+    const all = [['Host', 'here'], ...headers, ['Connection', 'close']].map(([header, value]) => `${header}: ${value}`)
+    const sent = `GET /any HTTP/1.1\r\n${all.join('\r\n')}\r\n\r\n`
+    const expected = await told(plain, sent)
+    expect(expected).toContain('["host","here"]')
+    expect(await told(listener.server, sent)).toBe(expected)
+  })
+  await fc.assert(property, { numRuns: 100, seed: 7 })
 })

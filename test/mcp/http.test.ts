@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
+import { get, request as httpRequest, type IncomingMessage } from 'node:http'
 import { mkdtempSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startMemoryApi, type MemoryApi, type Reply } from '../support/memory-api.ts'
 import { send, type RawReply } from '../support/raw-request.ts'
@@ -67,7 +67,12 @@ describe('memory#150 WebSocket', () => {
 
   test('the connection outlives the request timeout', async () => {
     const wire = await startSocket(api.url, KEY)
-    await sleep(1500)
+    // A request that begins later meets its limit, by when the connection is older than that.
+    const late = httpRequest(`${api.url}/mcp`, { method: 'POST', headers: { ...KEY, 'Content-Length': 2 } })
+    late.flushHeaders()
+    const [refused]: IncomingMessage[] = await once(late, 'response')
+    expect(refused && (await text(refused))).toContain('did not arrive in time')
+    late.destroy()
     expect((await wire.call('ping')).result).toEqual({})
     expect(await callTool(wire, 'mem_list_workspaces', {})).toHaveProperty('workspaces')
     await wire.close()

@@ -33,13 +33,13 @@ function chain(count: number): LedgerRow[] {
     const row = chainEntry(
       {
         ledger_id: ids('lg_'),
-        workspace_id: 'ws_test',
+        workspace_id: 'ws_01ARZ3NDEKTSV4RRFFQ69G5FAV',
         op: 'imprint',
         agent_id: 'agent_test',
         ts: clock.now(),
         target: `mem_${i}`,
         watermark_before: null,
-        watermark_after: `wmk_${i}`,
+        watermark_after: 'wmk_01ARZ3NDEKTSV4RRFFQ69G5FAV',
         request_id: `req_${i}`,
         latency_ms: 1.25,
         api_key_id: null,

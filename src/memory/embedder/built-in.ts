@@ -32,8 +32,8 @@ function builtIn(
     maxInputTokens: Infinity,
     deterministic: true,
     async embed(texts, _purpose, signal) {
-      // Lets other requests in between the batches of a long text.
-      await setImmediate()
+      // Lets other requests in between the batches of a long text; a short one has no others.
+      if (texts.length > 1) await setImmediate()
       signal.throwIfAborted()
       return texts.map(vectorOf)
     },

@@ -6,6 +6,7 @@ import type { Embedder } from '../embedder/types.ts'
 import type { Embedding } from '../embedding.ts'
 import type { Seams } from '../seams.ts'
 import { countOutbox } from '../store/backlog.ts'
+import { findChain } from '../store/chains.ts'
 import { findMemories } from '../store/memories.ts'
 import {
   eraseMemories,
@@ -16,6 +17,7 @@ import {
   insertRows,
   isDuplicate,
   queueCells,
+  showWorkspace,
 } from '../store/restore.ts'
 import { optional } from '../store/rows.ts'
 import type { CellVector } from '../store/vector/vector-store.ts'
@@ -65,7 +67,7 @@ interface Numbered {
 
 /**
  * A workspace that is being restored. Its rows go into the stores bit by bit, where nobody sees them: the rows of workspace
- * and chain come last, in one transaction. What was left of an earlier attempt has no chain, and is erased first.
+ * and chain come last, in one transaction. What was left of an earlier attempt has no entries in its chain, and is erased first.
  */
 export class Draft {
   readonly #seams: Seams
@@ -73,18 +75,17 @@ export class Draft {
   readonly #workspaceId: string
   #workspace: Row | undefined
   #embedder: Embedder | undefined
-  #changeSeq: number
+  /** Changes are numbered behind the last one that was here, so that running servers see them. */
+  #changeSeq = 0
   #memory: RecordOf<'memory'> | undefined
   /** Of the Memory whose Cells are being read, where bodies have a store of their own. */
   #head: { watermark: string; content: string; cells: string[] } | undefined
   #taken = newBatch()
 
-  /** `changeSeq` is the last one the workspace had here, so that running servers see the change. */
-  constructor(seams: Seams, embedding: Embedding, workspaceId: string, changeSeq: number) {
+  constructor(seams: Seams, embedding: Embedding, workspaceId: string) {
     this.#seams = seams
     this.#embedding = embedding
     this.#workspaceId = workspaceId
-    this.#changeSeq = changeSeq
   }
 
   /** Erases the workspace as far as it is here, in many small transactions. */
@@ -93,6 +94,7 @@ export class Draft {
     const workspaceId = this.#workspaceId
     if (!(await this.#isHere())) return
     await metadata.transaction((tx) => hideWorkspace(tx, workspaceId))
+    this.#changeSeq = (await findChain(metadata, workspaceId))?.changeSeq ?? 0
     for (;;) {
       const ids = await findSomeMemories(metadata, workspaceId, ERASED_AT_ONCE)
       if (ids.length === 0) break
@@ -285,8 +287,7 @@ export class Draft {
     const { type: _, ...row } = chain
     return this.#seams.metadata.transaction(async (tx) => {
       await confirm(tx)
-      if (this.#workspace) await insertRows(tx, 'workspace', [this.#workspace])
-      await insertRows(tx, 'chain', [{ ...row, change_seq: this.#changeSeq }])
+      await showWorkspace(tx, this.#workspace, { ...row, change_seq: this.#changeSeq })
       return this.#embedder ? queueCells(tx, this.#workspaceId, this.#embedder.model, now) : 0
     })
   }

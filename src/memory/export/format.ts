@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { toTimestamp } from '../../base/clock.ts'
+import { isMap } from '../../base/json.ts'
 import { EDGE_TYPES, LEDGER_OPS, RECALL_MODES, versionSchema } from '../model.ts'
 
 /**
@@ -46,7 +47,6 @@ const jsonText = (isRight: (value: unknown) => boolean) =>
     decode: (value) => (value === undefined ? null : JSON.stringify(value)),
     encode: (value) => (value === null ? undefined : objectOf(JSON.parse(value))),
   })
-const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isStringMap = (value: unknown): boolean =>
   isMap(value) && Object.values(value).every((item) => typeof item === 'string')
 const object = jsonText(isMap)

@@ -52,7 +52,7 @@ export async function restore(
 ): Promise<RestoreSummary> {
   if (!parts.seams.ledger) throw new ExportError('the ledger is a file, into which nothing can be brought')
   return inTurn(parts.seams.metadata, parts.holder, parts.clock, (confirm) =>
-    walk(parts.seams, entries, options, (chain, changeSeq) => beginDraft(parts, confirm, chain, changeSeq)),
+    walk(parts.seams, entries, options, (chain) => beginDraft(parts, confirm, chain)),
   )
 }
 
@@ -79,9 +79,8 @@ async function beginDraft(
   { seams, embedding, clock }: RestoreParts,
   confirm: (tx: Queryable) => Promise<void>,
   chain: RecordOf<'chain'>,
-  changeSeq: number,
 ): Promise<Sink> {
-  const draft = new Draft(seams, embedding, chain.workspace_id, changeSeq)
+  const draft = new Draft(seams, embedding, chain.workspace_id)
   await draft.erase()
   return {
     add: (record) => draft.add(record),
@@ -99,7 +98,7 @@ async function walk(
   seams: Seams | undefined,
   entries: AsyncIterable<Entry>,
   { rule, only }: RestoreOptions,
-  begin: (chain: RecordOf<'chain'>, changeSeq: number) => Promise<Sink>,
+  begin: (chain: RecordOf<'chain'>) => Promise<Sink>,
 ): Promise<RestoreSummary> {
   const summary: RestoreSummary = {
     workspaces: { imported: 0, overwritten: 0, unchanged: 0, skipped: 0 },
@@ -118,9 +117,9 @@ async function walk(
         await finish()
         missing.delete(record.workspace_id)
         if (only && !only.has(record.workspace_id)) continue
-        const { fate, changeSeq } = await fateOf(seams, record, rule)
+        const fate = await fateOf(seams, record, rule)
         summary.workspaces[fate]++
-        if (fate === 'imported' || fate === 'overwritten') sink = await begin(record, changeSeq)
+        if (fate === 'imported' || fate === 'overwritten') sink = await begin(record)
       } else if (sink) {
         if (record.type !== 'workspace') summary.records[record.type]++
         await sink.add(record)
@@ -136,18 +135,20 @@ async function walk(
   return summary
 }
 
-/** The head of a ledger stands for all that ever happened in its workspace: equal heads, equal workspaces. */
+/**
+ * The head of a ledger stands for all that ever happened in its workspace: equal heads, equal workspaces. Without entries it is
+ * what an import that was cut off left.
+ */
 async function fateOf(
   seams: Seams | undefined,
   { workspace_id: id, seq, head_hash: hash }: RecordOf<'chain'>,
   rule: ConflictRule,
-): Promise<{ fate: Fate; changeSeq: number }> {
+): Promise<Fate> {
   const here = seams && (await findChain(seams.metadata, id))
-  if (!here) return { fate: 'imported', changeSeq: 0 }
-  const { changeSeq } = here
-  if (here.seq === seq && here.headHash === hash) return { fate: 'unchanged', changeSeq }
-  if (rule === 'skip') return { fate: 'skipped', changeSeq }
-  if (rule === 'overwrite') return { fate: 'overwritten', changeSeq }
+  if (!here || here.seq === 0) return 'imported'
+  if (here.seq === seq && here.headHash === hash) return 'unchanged'
+  if (rule === 'skip') return 'skipped'
+  if (rule === 'overwrite') return 'overwritten'
   const [entry] = seams.ledger ? await readChain(seams.ledger, id, seq - 1, 1) : []
   const state =
     entry?.entry_hash === hash ? `has gone on since, by ${here.seq - seq} ledger entries` : 'has other content'

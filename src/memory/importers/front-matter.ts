@@ -1,4 +1,5 @@
 import { parse } from 'yaml'
+import { isMap } from '../../base/json.ts'
 
 export interface FrontMatter {
   /** Empty where there is none. */
@@ -16,8 +17,7 @@ export function splitFrontMatter(text: string): FrontMatter {
   const match = FENCED.exec(text)
   if (!match) return { fields: {}, body: text }
   const fields: unknown = parse(match[1] ?? '')
-  const isMap = typeof fields === 'object' && fields !== null && !Array.isArray(fields)
   // Between two rules that a text may begin with stands no map.
-  if (!isMap && fields !== null) return { fields: {}, body: text }
-  return { fields: isMap ? fields : {}, body: text.slice(match[0].length) }
+  if (!isMap(fields) && fields !== null) return { fields: {}, body: text }
+  return { fields: fields ?? {}, body: text.slice(match[0].length) }
 }

@@ -1,36 +1,30 @@
 import * as z from 'zod'
 import { version } from '../../base/version.ts'
 import { pathTemplate } from '../../http/path-template.ts'
-import { healthAnswer, NAMED, readyAnswer } from '../answers.ts'
+import { healthAnswer, readyAnswer } from '../answers.ts'
 import { MEMORY_ERRORS, type MemoryErrorCode } from '../errors.ts'
+import { ID } from '../model.ts'
+import { agentIdSchema, tagKeySchema } from '../requests.ts'
 import { exampleOf, parameterExample } from './examples.ts'
+import { describedBy, type Json, Names, schemaOf, titleOf, uriOf } from './document-schemas.ts'
 import { OPERATIONS, type Operation, type OperationName, TAGS } from './operations.ts'
 import type { Route } from './route.ts'
 
-type Json = Record<string, unknown>
-
-const AGENT = {
-  name: 'Mem-Agent-Id',
-  description: 'The agent that writes',
-  schema: { type: 'string', minLength: 1, maxLength: 200 },
-  example: 'agent_keeper',
-}
+const AGENT = { name: 'Mem-Agent-Id', type: agentIdSchema.describe('The agent that writes'), example: 'agent_keeper' }
+const header = (name: string, description: string, type = z.string()) => ({ name, type: type.describe(description) })
 const HEADERS = {
   agent: { ...AGENT, required: true },
   optionalAgent: AGENT,
-  identityProvider: { name: 'Mem-Identity-Provider', description: 'Who checks the agent; `opaque` when absent' },
-  identityProof: { name: 'Mem-Identity-Proof', description: 'base64url of the JSON object that the provider checks' },
-  ifMatch: { name: 'If-Match', description: 'The expected watermark; beats `expected_watermark`' },
-  idempotencyKey: {
-    name: 'Idempotency-Key',
-    description: 'A repeat with the same key and body gets the first answer, for 24 h',
-    schema: { type: 'string', minLength: 1, maxLength: 200 },
-  },
-  tenant: {
-    name: 'X-Mem-Workspace',
-    description: 'The workspace, in multi-tenant mode; the path then says `-` or the same',
-  },
-} as const
+  identityProvider: header('Mem-Identity-Provider', 'Who checks the agent; `opaque` when absent'),
+  identityProof: header('Mem-Identity-Proof', 'base64url of the JSON object that the provider checks'),
+  ifMatch: header('If-Match', 'The expected watermark; beats `expected_watermark`'),
+  idempotencyKey: header(
+    'Idempotency-Key',
+    'A repeat with the same key and body gets the first answer, for 24 h',
+    z.string().min(1).max(200),
+  ),
+  tenant: header('X-Mem-Workspace', 'The workspace, in multi-tenant mode; the path then says `-` or the same'),
+}
 
 const EXPECTS_WATERMARK: ReadonlySet<OperationName> = new Set(['update', 'patch', 'append', 'forget'])
 
@@ -70,7 +64,10 @@ export function openApiDocument(routes: readonly Route[]): Json {
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'The key of the server' } },
       parameters: Object.fromEntries(
-        Object.entries(HEADERS).map(([key, header]) => [key, { in: 'header', schema: { type: 'string' }, ...header }]),
+        Object.entries(HEADERS).map(([key, { type, ...facts }]) => [
+          key,
+          { in: 'header', ...facts, ...describedBy(type) },
+        ]),
       ),
       headers: { etag: { description: 'The quoted watermark', schema: { type: 'string' } } },
       responses: {
@@ -79,59 +76,6 @@ export function openApiDocument(routes: readonly Route[]): Json {
       schemas: names.schemas,
     },
   }
-}
-
-/** Schemas that go under `components`; each keeps the first name it gets. */
-class Names {
-  readonly #inputs = z.registry<{ id: string }>()
-  readonly #outputs = z.registry<{ id: string }>()
-  readonly schemas: Json
-
-  constructor(routes: readonly Route[]) {
-    for (const [id, schema] of Object.entries(NAMED)) this.#outputs.add(schema, { id })
-    for (const { operation, body } of routes) {
-      const { answer }: Operation = OPERATIONS[operation]
-      if (answer) this.answer(answer, `${titleOf(operation)}Answer`)
-      if (body) this.request(body, `${titleOf(operation)}Request`)
-    }
-    this.schemas = { ...componentsOf(this.#outputs, 'output'), ...componentsOf(this.#inputs, 'input') }
-  }
-
-  request(schema: z.ZodType, id: string): Json {
-    return this.#ref(this.#inputs, schema, id)
-  }
-
-  answer(schema: z.ZodType, id: string): Json {
-    return this.#ref(this.#outputs, schema, id)
-  }
-
-  #ref(registry: z.core.$ZodRegistry<{ id: string }>, schema: z.ZodType, id: string): Json {
-    if (!registry.has(schema)) registry.add(schema, { id })
-    return { $ref: uriOf(registry.get(schema)?.id ?? id) }
-  }
-}
-
-const titleOf = (operation: string): string => `${operation.charAt(0).toUpperCase()}${operation.slice(1)}`
-
-const uriOf = (id: string): string => `#/components/schemas/${id}`
-
-function componentsOf(registry: z.core.$ZodRegistry<{ id: string }>, io: 'input' | 'output'): Json {
-  const { schemas } = z.toJSONSchema(registry, {
-    io,
-    uri: uriOf,
-    unrepresentable: 'any',
-    override: ({ jsonSchema }) => trim(jsonSchema, io),
-  })
-  return Object.fromEntries(
-    Object.entries(schemas).map(([id, { $schema: _schema, $id: _id, ...schema }]) => [id, schema]),
-  )
-}
-
-/** Drops the bounds of what a number can hold. A reader of answers must bear keys that come later. */
-function trim(node: z.core.JSONSchema.JSONSchema, io: 'input' | 'output'): void {
-  if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum
-  if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum
-  if (io === 'output' && node.additionalProperties === false) delete node.additionalProperties
 }
 
 function operationOf(route: Route, names: Names): Json {
@@ -197,33 +141,25 @@ const pathParameters = (path: string, tag: string): Json[] =>
     name,
     in: 'path',
     required: true,
-    description: name === 'id' ? PATH_IDS[tag] : PATH_PARTS[name],
-    schema: { type: 'string' },
+    ...describedBy((name === 'id' ? PATH_IDS[tag] : PATH_PARTS[name]) ?? z.string()),
     example: parameterExample(name, tag),
   }))
 
-const PATH_PARTS: Readonly<Record<string, string>> = {
-  ws: 'The workspace',
-  key: 'The key of the tag',
-  watermark: 'One that the Memory has had',
+const PATH_PARTS: Readonly<Record<string, z.ZodType>> = {
+  ws: z.string().describe('The workspace'), // or `-`
+  key: tagKeySchema.describe('The key of the tag'),
+  watermark: ID.watermark.describe('One that the Memory has had'),
 }
-const PATH_IDS: Readonly<Record<string, string>> = {
-  collections: 'The collection',
-  memories: 'The Memory',
-  recall: 'The pin',
-  edges: 'The Edge',
-  agents: 'The agent',
+const PATH_IDS: Readonly<Record<string, z.ZodType>> = {
+  collections: ID.collection.describe('The collection'),
+  memories: ID.memory.describe('The Memory'),
+  recall: ID.pin.describe('The pin'),
+  edges: ID.edge.describe('The Edge'),
+  agents: agentIdSchema.describe('The agent'),
 }
 
 const queryParameters = (query: Readonly<Record<string, z.ZodType>>): Json[] =>
-  Object.entries(query).map(([name, type]) => {
-    const {
-      $schema: _,
-      description,
-      ...schema
-    } = z.toJSONSchema(type, { override: ({ jsonSchema }) => trim(jsonSchema, 'input') })
-    return { name, in: 'query', description, schema }
-  })
+  Object.entries(query).map(([name, type]) => ({ name, in: 'query', ...describedBy(type) }))
 
 const headersOf = ({ operation, agent, idempotent }: Route): Json[] => [
   ...(agent
@@ -246,9 +182,7 @@ const jsonOf = (schema: Json, example?: unknown): Json => ({
 /** A route that the pipeline does not serve: memory.md 3.7. */
 function probe(operationId: string, summary: string, answers: Readonly<Record<number, z.ZodType>>): Json {
   const responses = Object.entries(answers).map(([status, answer]) => {
-    const { $schema: _, ...schema } = z.toJSONSchema(answer, {
-      override: ({ jsonSchema }) => trim(jsonSchema, 'output'),
-    })
+    const schema = schemaOf(answer, 'output')
     return [
       status,
       { description: Number(status) < 300 ? 'Done' : 'Down', content: jsonOf(schema, exampleOf(schema, {})) },

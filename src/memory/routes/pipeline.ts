@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { sha256 } from '../../base/hash.ts'
 import { endBefore } from '../../http/deadline.ts'
+import { header } from '../../http/header.ts'
 import { BodyError, parseJsonObject } from '../../http/json-body.ts'
 import { TOO_LARGE } from '../../http/listener.ts'
 import type { Caller } from '../caller.ts'
@@ -89,11 +90,6 @@ const stringOf = (source: unknown, name: string): string | undefined => {
   const value: unknown = Reflect.get(source, name)
   if (Array.isArray(value)) throw invalidInput(`${name} is given more than once`, name)
   if (typeof value === 'string' && value.includes('\0')) throw invalidInput(`${name} holds the character U+0000`, name)
-  return typeof value === 'string' ? value : undefined
-}
-
-function header(request: FastifyRequest, name: string): string | undefined {
-  const value = request.headers[name]
   return typeof value === 'string' ? value : undefined
 }
 

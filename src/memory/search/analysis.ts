@@ -5,9 +5,14 @@ import { STOP_WORDS } from './stop-words.ts'
  * The words of a text in any script: compatibility forms unified, marks stripped, lower-case; everything but letters and
  * digits separates. A run of a script written without spaces is cut into overlapping pairs of characters.
  */
-export function words(text: string): string[] {
-  return runs(text).flatMap((run) => (UNSPACED.test(run) ? pairs(run) : run))
+export function words(text: string): readonly string[] {
+  if (text !== latest.text)
+    latest = { text, words: runs(text).flatMap((run) => (UNSPACED.test(run) ? pairs(run) : run)) }
+  return latest.words
 }
+
+/** The text cut last: of a query, words and vector are asked for one after the other. */
+let latest: { text: string; words: readonly string[] } = { text: '', words: [] }
 
 /**
  * The stems a Cell is found by, repetitions included; stop words too, for a query may consist of nothing else. What hyphens

@@ -105,7 +105,8 @@ export class CellTable {
 
   /** Whether the id of one Memory is after that of another, both by number. Most ids differ in the times they begin with. */
   comesAfter(a: number, b: number): boolean {
-    const [time = NaN, other = NaN] = [this.#times[a], this.#times[b]]
+    const time = this.#times[a] ?? NaN
+    const other = this.#times[b] ?? NaN
     return time > other || (!(time < other) && this.memoryNumbered(a).id > this.memoryNumbered(b).id)
   }
 

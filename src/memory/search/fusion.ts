@@ -76,7 +76,7 @@ export async function fuseWithContext(
 ): Promise<readonly Fused[]> {
   const { table, spokenAsAsked } = context
   const { found, scaled } = findMemories(table, keyword.list, vector)
-  const isAlone = found.every((number) => context.coherence(table.streamOf(number)) === 0)
+  const isAlone = areAlone(found, context)
   // Memories that stand alone stay numbers, but for those few that are looked at.
   const scene = isAlone && scaled ? undefined : surroundings(entriesOf(table, found), context.coherence, context.passes)
   if (scene) await vector.gather?.(scene.memories)
@@ -98,17 +98,30 @@ export async function fuseWithContext(
   }
   const { slots: places, scores } = best.ranked()
   const most = highest(scores)
-  /** Its own and what is lent, of one signal. */
-  const split = ({ own, all }: typeof words, i: number, top: number): [number, number] => [
-    (own[i] ?? 0) / top / most,
-    ((all[i] ?? 0) - (own[i] ?? 0)) / top / most,
-  ]
-  return Array.from(places, (i, rank) => {
-    const [ownWords, wordsAround] = split(words, i, mostWords)
-    const [ownMeaning, meaningAround] = split(meaning, i, mostMeaning)
-    const parts = { words: ownWords, wordsAround, meaning: ownMeaning, meaningAround }
-    return { memory: memoryAt(i), score: (scores[rank] ?? 0) / most, parts: { ...parts, speaker: speaker(i) / most } }
-  })
+  const ownOf = ({ own }: typeof words, i: number): number => own[i] ?? 0
+  const lentOf = ({ own, all }: typeof words, i: number): number => (all[i] ?? 0) - (own[i] ?? 0)
+  return Array.from(places, (i, rank) => ({
+    memory: memoryAt(i),
+    score: (scores[rank] ?? 0) / most,
+    parts: {
+      words: ownOf(words, i) / mostWords / most,
+      wordsAround: lentOf(words, i) / mostWords / most,
+      meaning: ownOf(meaning, i) / mostMeaning / most,
+      meaningAround: lentOf(meaning, i) / mostMeaning / most,
+      speaker: speaker(i) / most,
+    },
+  }))
+}
+
+/** Whether none of the Memories has anything to do with those around it. Most are of one collection. */
+function areAlone(found: Uint32Array, { table, coherence }: Context): boolean {
+  let known: MemoryEntry[] | undefined
+  for (let i = 0; i < found.length; i++) {
+    const stream = table.streamOf(found[i] ?? 0)
+    if (stream !== known && coherence(stream) !== 0) return false
+    known = stream
+  }
+  return true
 }
 
 /**

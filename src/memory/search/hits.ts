@@ -23,10 +23,10 @@ export function hitsOf(
       memoryId: memory.id,
       cellNo: (shown?.cell ?? memory.cells[0])?.cellNo ?? 0,
       score,
-      ...(parts && { parts }),
-      ...(vector && { vectorScore: vector.score }),
-      ...(keyword && { keywordScore: keyword.score }),
-      ...(includeCells && { cells: bestCells(memory, signals) }),
+      parts,
+      vectorScore: vector?.score,
+      keywordScore: keyword?.score,
+      cells: includeCells ? bestCells(memory, signals) : undefined,
     }
   })
 }

@@ -48,27 +48,28 @@ export async function vectorSignal(
     ;({ slots, scores } = codes.top(query, n, mask))
   }
   const rest = slots.length < depth ? -Infinity : (scores.at(-1) ?? -Infinity)
-  const cells = Array.from(slots.subarray(0, exact), (slot) => table.at(slot))
-  const exactly = await rescore?.(
-    query,
-    cells.map(({ cellNo }) => cellNo),
-  )
-  cells.forEach(({ cellNo }, i) => (scores[i] = exactly?.get(cellNo) ?? scores[i] ?? 0))
-  const known = new Map(cells.map(({ slot }, i) => [slot, scores[i] ?? 0]))
+  const first = slots.subarray(0, exact)
+  const cellNos: number[] = []
+  for (let i = 0; i < first.length; i++) cellNos.push(table.at(first[i] ?? 0).cellNo)
+  const exactly = await rescore?.(query, cellNos)
+  for (let i = 0; i < cellNos.length; i++) scores[i] = exactly?.get(cellNos[i] ?? 0) ?? scores[i] ?? 0
   return {
     list: listed(table, slots, scores),
     rest,
     scoresAt: (asked) => {
       const found = codes.scoreAt(asked, query)
-      for (let i = 0; i < asked.length; i++) found[i] = known.get(asked[i] ?? -1) ?? found[i] ?? 0
+      for (let i = 0; i < asked.length; i++) {
+        const place = first.indexOf(asked[i] ?? 0)
+        if (place >= 0) found[i] = scores[place] ?? 0
+      }
       return found
     },
   }
 }
 
 /** Whether the Cells at these slots are of at least so many Memories. */
-function areOf(table: CellTable, slots: Uint32Array, wanted: number): boolean {
-  const memories = new Set<MemoryEntry>()
-  for (const slot of slots) if (memories.add(table.at(slot).memory).size >= wanted) return true
+function areOf({ memoryAt }: CellTable, slots: Uint32Array, wanted: number): boolean {
+  const memories = new Set<number>()
+  for (let i = 0; i < slots.length; i++) if (memories.add(memoryAt[slots[i] ?? 0] ?? 0).size >= wanted) return true
   return false
 }

@@ -42,7 +42,7 @@ export interface SearchQuery {
   /** Number of Memories wanted. */
   k: number
   /** The caller's own weights (memory.md 4.2); absent = the default fusion. */
-  weights?: { vector: number; keyword: number }
+  weights?: { vector: number; keyword: number } | undefined
   /** Of the embedder, in (0, 1]: how much its vectors count in the default fusion. */
   fusionWeight: number
   filter?: SearchFilter
@@ -67,11 +67,11 @@ export interface SearchHit {
   cellNo: number
   score: number
   /** In the default fusion. */
-  parts?: ScoreParts
+  parts?: ScoreParts | undefined
   /** Cosine and BM25 of the best Cell of each list, where it is in that list. */
-  vectorScore?: number
-  keywordScore?: number
-  cells?: { cellNo: number; seq: number; score: number }[]
+  vectorScore?: number | undefined
+  keywordScore?: number | undefined
+  cells?: { cellNo: number; seq: number; score: number }[] | undefined
 }
 
 export interface SearchAnswer {

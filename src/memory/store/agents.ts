@@ -33,12 +33,25 @@ const toAgent = (row: AgentRow): Agent => ({
   active: row.active === 1,
 })
 
+/** By the primary key. */
 export async function findAgent(db: Queryable, workspaceId: string, agentId: string): Promise<Agent | undefined> {
   const row = await db.get<AgentRow>('SELECT * FROM agent WHERE workspace_id = $1 AND agent_id = $2', [
     workspaceId,
     agentId,
   ])
   return row && toAgent(row)
+}
+
+/** What a write asks of its agent. */
+export function findPresence(
+  db: Queryable,
+  workspaceId: string,
+  agentId: string,
+): Promise<Pick<AgentRow, 'last_seen_at' | 'active'> | undefined> {
+  return db.get('SELECT last_seen_at, active FROM agent WHERE workspace_id = $1 AND agent_id = $2', [
+    workspaceId,
+    agentId,
+  ])
 }
 
 /** Newest first; `before` is registration time and id of the last one shown. */
@@ -82,6 +95,7 @@ export async function saveAgent(tx: Queryable, agent: Agent): Promise<void> {
   )
 }
 
+/** Says when it was last seen. By the primary key. */
 export async function touchAgent(tx: Queryable, workspaceId: string, agentId: string, now: number): Promise<void> {
   await tx.run('UPDATE agent SET last_seen_at = $3 WHERE workspace_id = $1 AND agent_id = $2', [
     workspaceId,
@@ -90,6 +104,7 @@ export async function touchAgent(tx: Queryable, workspaceId: string, agentId: st
   ])
 }
 
+/** By the primary key. */
 export async function deactivateAgent(tx: Queryable, workspaceId: string, agentId: string): Promise<void> {
   await tx.run('UPDATE agent SET active = 0 WHERE workspace_id = $1 AND agent_id = $2', [workspaceId, agentId])
 }

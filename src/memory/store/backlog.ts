@@ -7,6 +7,7 @@ export interface Backlog {
   jobsLateMs: number
 }
 
+/** What waits for vectors in all workspaces. Counts along embed_job_due. */
 export async function findBacklog(db: Queryable, now: number): Promise<Backlog> {
   const row = await db.get<{ jobs: number; next_at: number | null }>(
     'SELECT count(*) AS jobs, min(next_at) AS next_at FROM embed_job',

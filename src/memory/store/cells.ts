@@ -21,6 +21,7 @@ export interface CellRow {
   created_at: number
 }
 
+/** The Cell as shown. */
 export const toCell = (row: CellRow & { text: string }): Cell => ({
   cell_id: row.cell_id,
   memory_id: row.memory_id,
@@ -39,11 +40,13 @@ export function findCells(db: Queryable, memoryId: string): Promise<CellRow[]> {
   return db.all<CellRow>('SELECT * FROM cell WHERE memory_id = $1 ORDER BY seq', [memoryId])
 }
 
+/** Of a Memory, in no promised order. Relies on cell_by_memory. */
 export async function findCellNos(db: Queryable, memoryId: string): Promise<number[]> {
   const rows = await db.all<{ cell_no: number }>('SELECT cell_no FROM cell WHERE memory_id = $1', [memoryId])
   return rows.map((row) => row.cell_no)
 }
 
+/** Those of the Cells that are there. By the primary key. */
 export async function findCellsByNo(db: Queryable, cellNos: readonly number[]): Promise<Map<number, CellRow>> {
   const rows = await db.all<CellRow>(`SELECT * FROM cell WHERE cell_no IN ${inNumbers(db, '$1')}`, [
     JSON.stringify(cellNos),
@@ -137,6 +140,7 @@ export async function findUnmarked(tx: Queryable, cellNos: readonly number[], mo
   return cellNos.filter((cellNo) => !marked.has(cellNo))
 }
 
+/** By the primary key. */
 export async function deleteCells(tx: Queryable, cellNos: readonly number[]): Promise<void> {
   await tx.run(`DELETE FROM cell WHERE cell_no IN ${inNumbers(tx, '$1')}`, [JSON.stringify(cellNos)])
 }

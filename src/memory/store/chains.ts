@@ -32,6 +32,7 @@ export async function lockCreations(tx: Queryable): Promise<void> {
   if (tx.dialect === 'postgres') await tx.run('SELECT pg_advisory_xact_lock(7169390)')
 }
 
+/** Without a lock. By the primary key. */
 export async function findChain(db: Queryable, workspaceId: string): Promise<Chain | undefined> {
   const row = await db.get<ChainRow>('SELECT seq, head_hash, change_seq FROM chain WHERE workspace_id = $1', [
     workspaceId,
@@ -39,6 +40,7 @@ export async function findChain(db: Queryable, workspaceId: string): Promise<Cha
   return row && toChain(row)
 }
 
+/** The empty chain of a new workspace. */
 export async function insertChain(tx: Queryable, workspaceId: string): Promise<Chain> {
   await tx.run('INSERT INTO chain (workspace_id, seq, head_hash, change_seq) VALUES ($1, 0, $2, 0)', [
     workspaceId,
@@ -47,6 +49,7 @@ export async function insertChain(tx: Queryable, workspaceId: string): Promise<C
   return { seq: 0, headHash: GENESIS_HASH, changeSeq: 0 }
 }
 
+/** Under the lock of `lockChain`. By the primary key. */
 export async function saveChain(tx: Queryable, workspaceId: string, chain: Chain): Promise<void> {
   await tx.run('UPDATE chain SET seq = $2, head_hash = $3, change_seq = $4 WHERE workspace_id = $1', [
     workspaceId,
@@ -56,10 +59,10 @@ export async function saveChain(tx: Queryable, workspaceId: string, chain: Chain
   ])
 }
 
-/** Every chain, those of deleted workspaces included, by workspace id. */
+/** Every chain, those of deleted workspaces included, by workspace id; without those that an import hides. */
 export async function listChains(db: Queryable): Promise<(Chain & { workspaceId: string })[]> {
   const rows = await db.all<ChainRow & { workspace_id: string }>(
-    'SELECT workspace_id, seq, head_hash, change_seq FROM chain ORDER BY workspace_id',
+    'SELECT workspace_id, seq, head_hash, change_seq FROM chain WHERE seq > 0 ORDER BY workspace_id',
   )
   return rows.map((row) => ({ workspaceId: row.workspace_id, ...toChain(row) }))
 }

@@ -18,6 +18,7 @@ const toCollection = (row: CollectionRow): Collection => ({
   created_at: toTimestamp(row.created_at),
 })
 
+/** By the primary key. */
 export async function findCollection(db: Queryable, workspaceId: string, id: string): Promise<Collection | undefined> {
   const row = await db.get<CollectionRow>('SELECT * FROM collection WHERE collection_id = $1 AND workspace_id = $2', [
     id,
@@ -32,6 +33,7 @@ export async function findCollectionOwner(db: Queryable, id: string): Promise<st
   return (await db.get<{ workspace_id: string }>(sql, [id]))?.workspace_id
 }
 
+/** By the unique key of workspace and name. */
 export async function findCollectionByName(
   db: Queryable,
   workspaceId: string,
@@ -58,6 +60,7 @@ export async function listCollections(
   return toPage(rows, limit, (row) => [row.name], toCollection)
 }
 
+/** Fails where the workspace has the name already. */
 export async function insertCollection(tx: Queryable, collection: Collection): Promise<void> {
   await tx.run('INSERT INTO collection (collection_id, workspace_id, name, created_at) VALUES ($1, $2, $3, $4)', [
     collection.id,
@@ -67,6 +70,7 @@ export async function insertCollection(tx: Queryable, collection: Collection): P
   ])
 }
 
+/** By the primary key. */
 export async function deleteCollection(tx: Queryable, id: string): Promise<void> {
   await tx.run('DELETE FROM collection WHERE collection_id = $1', [id])
 }

@@ -16,6 +16,7 @@ const scopeOf = ({ workspaceId, collectionId, from }: ContentScope) => ({
   params: [workspaceId, ...from, ...(collectionId === undefined ? [] : [collectionId])],
 })
 
+/** Live Memories of a scope. Relies on memory_by_age, memory_by_collection. */
 export async function countInScope(db: Queryable, scope: ContentScope): Promise<number> {
   const { where, params } = scopeOf(scope)
   return (await db.get<{ n: number }>(`SELECT count(*) AS n FROM memory WHERE ${where}`, params))?.n ?? 0

@@ -30,6 +30,7 @@ const toEdge = (row: EdgeRow): Edge => ({
   watermark: row.watermark,
 })
 
+/** By the primary key. */
 export async function findEdge(db: Queryable, workspaceId: string, edgeId: string): Promise<Edge | undefined> {
   const row = await db.get<EdgeRow>('SELECT * FROM edge WHERE edge_id = $1 AND workspace_id = $2', [
     edgeId,
@@ -44,6 +45,7 @@ export async function findEdgeOwner(db: Queryable, id: string): Promise<string |
   return (await db.get<{ workspace_id: string }>(sql, [id]))?.workspace_id
 }
 
+/** By the unique key of workspace, ends and type. */
 export async function findEdgeByTriple(
   db: Queryable,
   workspaceId: string,
@@ -72,6 +74,7 @@ export async function findSynthetic(
   )
 }
 
+/** Edges that start at the Memory. Relies on edge_by_source. */
 export async function countOutEdges(db: Queryable, memoryId: string): Promise<number> {
   const row = await db.get<{ n: number }>('SELECT count(*) AS n FROM edge WHERE source_memory_id = $1', [memoryId])
   return row?.n ?? 0
@@ -140,6 +143,7 @@ export async function listEdgesOfMany(
   return { edges: shown.map((row) => ({ from: row.origin, edge: toEdge(row) })), cut: shown.length < rows.length }
 }
 
+/** One that is there already, by its id or its ends and type, is left alone. */
 export async function insertEdge(tx: Queryable, edge: Edge): Promise<void> {
   await tx.run(
     `INSERT INTO edge (edge_id, workspace_id, source_memory_id, target_memory_id, edge_type, properties_json,
@@ -160,6 +164,7 @@ export async function insertEdge(tx: Queryable, edge: Edge): Promise<void> {
   )
 }
 
+/** By the primary key. */
 export async function deleteEdge(tx: Queryable, edgeId: string): Promise<void> {
   await tx.run('DELETE FROM edge WHERE edge_id = $1', [edgeId])
 }
@@ -174,6 +179,7 @@ export async function findEdgesOf(db: Queryable, memoryId: string): Promise<Edge
   return rows.map(toEdge)
 }
 
+/** Those that start or end at the Memory. Relies on edge_by_source, edge_by_target. */
 export async function deleteEdgesOf(tx: Queryable, memoryId: string): Promise<void> {
   await tx.run('DELETE FROM edge WHERE source_memory_id = $1 OR target_memory_id = $1', [memoryId])
 }

@@ -55,6 +55,7 @@ export interface HistorySize {
   largest: number
 }
 
+/** Of each of these Memories. Relies on memory_version_by_memory, cell_by_memory. */
 export function measureHistories(view: Queryable, memoryIds: readonly string[]): Promise<HistorySize[]> {
   return view.all<HistorySize>(
     `SELECT v.memory_id, versions, CAST(v.bytes + coalesce(c.bytes, 0) AS BIGINT) AS bytes, largest
@@ -81,7 +82,7 @@ export function findVersionsAfter(
   )
 }
 
-/** Chains behind a workspace's, by workspace; of `only` those, when given. */
+/** Chains behind a workspace's, by workspace, without those that an import hides; of `only` those, when given. */
 export function findChainsAfter(
   view: Queryable,
   after: string,
@@ -91,7 +92,7 @@ export function findChainsAfter(
   const params: Param[] = [after, limit, ...(only ? [JSON.stringify(only)] : [])]
   return view.all(
     `SELECT workspace_id, seq, head_hash FROM chain
-      WHERE workspace_id > $1 ${only ? `AND workspace_id IN ${inList(view, '$3')}` : ''} ORDER BY workspace_id LIMIT $2`,
+      WHERE workspace_id > $1 AND seq > 0 ${only ? `AND workspace_id IN ${inList(view, '$3')}` : ''} ORDER BY workspace_id LIMIT $2`,
     params,
   )
 }

@@ -36,6 +36,7 @@ export async function findHits(
   return { rows, isPending: first ? first.pending === 1 : await hasUnembedded(db, workspaceId, model) }
 }
 
+/** The tags of a hit; undefined where there are none. */
 export function tagsOf({ tags: json }: HitRow): Tags | undefined {
   if (json === null || json === '{}') return undefined
   const tags: Tags = JSON.parse(json)

@@ -15,6 +15,7 @@ export interface StoredAnswer {
   answer: string
 }
 
+/** Given since a time (ms). By the primary key. */
 export function findAnswer(db: Queryable, id: IdempotencyKey, since: number): Promise<StoredAnswer | undefined> {
   return db.get<StoredAnswer>(
     `SELECT body_hash, answer FROM idempotency

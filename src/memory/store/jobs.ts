@@ -13,6 +13,7 @@ export interface EmbedJob {
   next_at: number
 }
 
+/** One a Cell: fails where a Cell has one. */
 export async function insertJobs(tx: Queryable, jobs: readonly EmbedJob[]): Promise<void> {
   await insertMany(
     tx,
@@ -53,6 +54,7 @@ export async function extendLeases(
   ])
 }
 
+/** Gives each its attempts and its time. By the primary key. */
 export async function rescheduleJobs(tx: Queryable, jobs: readonly EmbedJob[]): Promise<void> {
   for (const job of jobs) {
     await tx.run('UPDATE embed_job SET attempts = $2, next_at = $3 WHERE cell_no = $1', [
@@ -68,6 +70,7 @@ export async function nextJobAt(db: Queryable): Promise<number | undefined> {
   return (await db.get<{ at: number | null }>('SELECT min(next_at) AS at FROM embed_job'))?.at ?? undefined
 }
 
+/** By the primary key. */
 export async function deleteJobs(tx: Queryable, cellNos: readonly number[]): Promise<void> {
   await tx.run(`DELETE FROM embed_job WHERE cell_no IN ${inNumbers(tx, '$1')}`, [JSON.stringify(cellNos)])
 }

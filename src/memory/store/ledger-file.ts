@@ -7,6 +7,8 @@ import { createGunzip, createGzip } from 'node:zlib'
 import * as z from 'zod'
 import { parseTimestamp, toTimestamp, type Clock } from '../../base/clock.ts'
 import { errorText } from '../../base/errors.ts'
+import { flushDirectory } from '../../base/flush.ts'
+import { jsonOf } from '../../base/json.ts'
 import { ledgerEntrySchema, type LedgerEntry } from '../model.ts'
 import type { Logger } from '../ports.ts'
 import { toLedgerEntry, type LedgerRow } from './ledger.ts'
@@ -98,7 +100,7 @@ export class LedgerFile {
     } finally {
       await file.close()
     }
-    if (isNew) await flush(dirname(this.path))
+    if (isNew) await flushDirectory(dirname(this.path))
     this.#size = size + lines.length
   }
 
@@ -150,7 +152,7 @@ export class LedgerFile {
     let now = this.#clock.now()
     while (taken.has(stamp(now))) now++
     await rename(this.path, join(dirname(this.path), `${stem(this.path)}-${stamp(now)}.jsonl`))
-    await flush(dirname(this.path))
+    await flushDirectory(dirname(this.path))
     this.#size = 0
     this.#compress()
   }
@@ -207,17 +209,8 @@ async function gzip(file: string): Promise<void> {
   const draft = `${file}.gz.draft`
   await pipeline(createReadStream(file), createGzip(), createWriteStream(draft, { mode: 0o600, flush: true }))
   await rename(draft, `${file}.gz`)
-  await flush(dirname(file))
+  await flushDirectory(dirname(file))
   await rm(file)
-}
-
-async function flush(directory: string): Promise<void> {
-  const handle = await open(directory, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 /** A plain file may have been gzipped since it was listed. */
@@ -266,13 +259,8 @@ const toLine = (row: LedgerRow): string =>
   } satisfies LedgerEntry & { salt: string | undefined; pii_digest: string })
 
 function parseLine(line: string): LedgerRow | undefined {
-  if (line === '') return undefined
-  let entry: z.infer<typeof lineSchema>
-  try {
-    entry = lineSchema.parse(JSON.parse(line))
-  } catch {
-    return undefined
-  }
+  const { data: entry } = lineSchema.safeParse(jsonOf(line))
+  if (!entry) return undefined
   return {
     ledger_id: entry.ledger_id,
     workspace_id: entry.workspace_id,

@@ -141,6 +141,7 @@ export function queryEntries(
 const jsonField = (db: Queryable, field: string): string =>
   db.dialect === 'sqlite' ? `json_extract(metadata, '$.${field}')` : `(metadata::json ->> '${field}')`
 
+/** The number of an entry in its workspace's chain. By the primary key. */
 export async function findEntrySeq(db: Queryable, workspaceId: string, ledgerId: string): Promise<number | undefined> {
   const row = await db.get<{ seq: number }>('SELECT seq FROM ledger WHERE ledger_id = $1 AND workspace_id = $2', [
     ledgerId,
@@ -163,6 +164,7 @@ export function redactEntries(tx: Queryable, workspaceId: string, target: string
   )
 }
 
+/** Entries of a target. Relies on ledger_by_target. */
 export async function countEntries(db: Queryable, workspaceId: string, target: string): Promise<number> {
   const row = await db.get<{ n: number }>('SELECT count(*) AS n FROM ledger WHERE workspace_id = $1 AND target = $2', [
     workspaceId,

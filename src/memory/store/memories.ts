@@ -48,6 +48,7 @@ export const toMemory = (row: MemoryRow, tags: Tags | undefined, model: string, 
   updated_at: toTimestamp(row.updated_at),
 })
 
+/** The Memory as shown without its content. */
 export const toHeader = (row: MemoryRow, tags: Tags | undefined): MemoryHeader => ({
   memory_id: row.memory_id,
   workspace_id: row.workspace_id,
@@ -111,6 +112,7 @@ export async function listMemories(
   )
 }
 
+/** Live Memories, of a collection where one is named: along the rows of the workspace, or by memory_by_collection. */
 export async function countMemories(db: Queryable, workspaceId: string, collectionId?: string): Promise<number> {
   const row = await db.get<{ n: number }>(
     `SELECT count(*) AS n FROM memory

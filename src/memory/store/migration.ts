@@ -20,6 +20,7 @@ export function findMemoriesAfter(
   )
 }
 
+/** By Memory, in `seq` order. Relies on cell_by_memory. */
 export function findCellsOf(db: Queryable, memoryIds: readonly string[]): Promise<CellRow[]> {
   return db.all<CellRow>(`SELECT * FROM cell WHERE memory_id IN ${inList(db, '$1')} ORDER BY memory_id, seq`, [
     JSON.stringify(memoryIds),

@@ -11,6 +11,7 @@ export interface OutboxRow {
   payload: string
 }
 
+/** Behind all others of its seam. */
 export async function insertOutbox(tx: Queryable, seam: OutboxSeam, op: string, payload: unknown): Promise<void> {
   await tx.run('INSERT INTO outbox (seam, op, payload) VALUES ($1, $2, $3)', [seam, op, JSON.stringify(payload)])
 }
@@ -20,6 +21,7 @@ export function findOutbox(db: Queryable, seam: OutboxSeam, limit: number): Prom
   return db.all<OutboxRow>('SELECT * FROM outbox WHERE seam = $1 ORDER BY outbox_no LIMIT $2', [seam, limit])
 }
 
+/** By the primary key. */
 export async function deleteOutbox(tx: Queryable, outboxNos: readonly number[]): Promise<void> {
   await tx.run(`DELETE FROM outbox WHERE outbox_no IN ${inNumbers(tx, '$1')}`, [JSON.stringify(outboxNos)])
 }
@@ -41,6 +43,7 @@ export async function takeLease(
   return taken > 0
 }
 
+/** Unless another holder has it. By the primary key. */
 export async function releaseLease(tx: Queryable, name: string, holder: string): Promise<void> {
   await tx.run('DELETE FROM lease WHERE name = $1 AND holder = $2', [name, holder])
 }

@@ -43,6 +43,7 @@ export async function listPins(
   return toPage(rows, limit, (row) => [row.pin_id], toPin)
 }
 
+/** Its id must be new. */
 export async function insertPin(tx: Queryable, pin: Pin): Promise<void> {
   await tx.run(
     `INSERT INTO pin (pin_id, workspace_id, query, mode, k, watermark, label, created_by, created_at)

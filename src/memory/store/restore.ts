@@ -1,4 +1,5 @@
 import { inList, type Param, type Queryable } from '../../database/database.ts'
+import { GENESIS_HASH } from './chains.ts'
 import { insertMany } from './rows.ts'
 
 export type Table =
@@ -37,12 +38,34 @@ export async function hasRows(db: Queryable, tables: readonly Table[], workspace
   return (await db.get(`SELECT 1 AS found WHERE ${some.join(' OR ')}`, [workspaceId])) !== undefined
 }
 
-/** From here on the workspace is not there for anybody: what it consists of may be deleted piece by piece. */
+/**
+ * From here on the workspace is not there for anybody: what it consists of may be deleted piece by piece. Its chain, which
+ * has no entries now, remembers the last change that a running server can have seen. Relies on memory_by_change.
+ */
 export async function hideWorkspace(tx: Queryable, workspaceId: string): Promise<void> {
-  for (const table of ['chain', 'workspace', 'collection', 'agent', 'pin']) {
+  await tx.run(
+    `UPDATE chain SET seq = 0, head_hash = $2,
+        change_seq = (SELECT coalesce(max(change_seq), 0) FROM
+          (SELECT change_seq FROM chain WHERE workspace_id = $1
+           UNION ALL SELECT max(change_seq) FROM memory WHERE workspace_id = $1) AS seen)
+      WHERE workspace_id = $1`,
+    [workspaceId, GENESIS_HASH],
+  )
+  for (const table of ['workspace', 'collection', 'agent', 'pin']) {
     await tx.run(`DELETE FROM ${table} WHERE workspace_id = $1`, [workspaceId])
   }
   await tx.run('DELETE FROM idempotency WHERE scope = $1', [workspaceId])
+}
+
+/** It is there again, whole. A deleted one has its chain alone. */
+export async function showWorkspace(
+  tx: Queryable,
+  workspace: Record<string, Param> | undefined,
+  chain: Record<string, Param> & { workspace_id: string },
+): Promise<void> {
+  if (workspace) await insertRows(tx, 'workspace', [workspace])
+  await tx.run('DELETE FROM chain WHERE workspace_id = $1', [chain.workspace_id])
+  await insertRows(tx, 'chain', [chain])
 }
 
 /** Some Memories of the workspace, tombstones included. */

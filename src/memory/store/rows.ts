@@ -7,6 +7,7 @@ export const toJson = (value: object | undefined): string | null => (value === u
 export const fromJson = (text: string | null): Record<string, unknown> | undefined =>
   text === null ? undefined : (JSON.parse(text) as Record<string, unknown>)
 
+/** The same for an object of texts. */
 export const stringsFromJson = (text: string | null): Record<string, string> | undefined =>
   text === null ? undefined : (JSON.parse(text) as Record<string, string>)
 

@@ -42,10 +42,12 @@ export async function findTagged(
   return new Set(rows.map((row) => row.memory_id))
 }
 
+/** By the primary key. */
 export async function hasTag(db: Queryable, memoryId: string, key: string): Promise<boolean> {
   return (await db.get('SELECT 1 FROM memory_tag WHERE memory_id = $1 AND key = $2', [memoryId, key])) !== undefined
 }
 
+/** Replaces the value of a tag that is there. By the primary key. */
 export async function setTag(
   tx: Queryable,
   workspaceId: string,
@@ -65,15 +67,18 @@ export async function deleteTag(tx: Queryable, memoryId: string, key: string): P
   return (await tx.run('DELETE FROM memory_tag WHERE memory_id = $1 AND key = $2', [memoryId, key])) > 0
 }
 
+/** Tags of a new Memory, or one without any. */
 export async function insertTags(tx: Queryable, workspaceId: string, memoryId: string, tags: Tags): Promise<void> {
   const rows = Object.entries(tags).map(([key, value]) => [workspaceId, memoryId, key, value])
   await insertMany(tx, 'memory_tag', 'workspace_id, memory_id, key, value', rows)
 }
 
+/** All of a Memory. Along the primary key. */
 export async function deleteTags(tx: Queryable, memoryId: string): Promise<void> {
   await tx.run('DELETE FROM memory_tag WHERE memory_id = $1', [memoryId])
 }
 
+/** Of a Memory. Along the primary key. */
 export async function countTags(tx: Queryable, memoryId: string): Promise<number> {
   return (await tx.get<{ n: number }>('SELECT count(*) AS n FROM memory_tag WHERE memory_id = $1', [memoryId]))?.n ?? 0
 }

@@ -24,6 +24,7 @@ export interface VersionRow {
   superseded_at: number | null
 }
 
+/** By the primary key. */
 export function findVersion(db: Queryable, memoryId: string, watermark: string): Promise<VersionRow | undefined> {
   return db.get<VersionRow>('SELECT * FROM memory_version WHERE watermark = $1 AND memory_id = $2', [
     watermark,
@@ -97,6 +98,7 @@ export async function listVersions(
   )
 }
 
+/** The head of its Memory from now on: `tags` and `superseded_at` come when another replaces it. */
 export async function insertVersion(tx: Queryable, version: Omit<VersionRow, 'tags' | 'superseded_at'>): Promise<void> {
   await tx.run(
     `INSERT INTO memory_version (watermark, memory_id, version_no, op, agent_id, content_md5_before, content_md5_after,

@@ -35,11 +35,13 @@ const toWorkspace = (row: WorkspaceRow): Workspace => ({
   updated_at: toTimestamp(row.updated_at),
 })
 
+/** By the primary key. */
 export async function findWorkspace(db: Queryable, id: string): Promise<Workspace | undefined> {
   const row = await db.get<WorkspaceRow>('SELECT * FROM workspace WHERE workspace_id = $1', [id])
   return row && toWorkspace(row)
 }
 
+/** By the primary key. */
 export async function workspaceExists(db: Queryable, id: string): Promise<boolean> {
   return (await db.get('SELECT 1 FROM workspace WHERE workspace_id = $1', [id])) !== undefined
 }
@@ -60,6 +62,7 @@ export async function listWorkspaces(
   return toPage(rows, limit, (row) => [row.workspace_id], toWorkspace)
 }
 
+/** Walks the primary key. */
 export async function countWorkspaces(db: Queryable): Promise<number> {
   return (await db.get<{ n: number }>('SELECT count(*) AS n FROM workspace'))?.n ?? 0
 }

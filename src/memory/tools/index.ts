@@ -2,7 +2,6 @@ import { endAfter } from '../../base/deadline.ts'
 import type { IdSource } from '../../base/ids.ts'
 import { invalidInput } from '../errors.ts'
 import type { Claim } from '../identity.ts'
-import { SYSTEM_AGENT } from '../model.ts'
 import { beforeDeadline } from '../routes/pipeline.ts'
 import { refuseBadText } from '../routes/route.ts'
 import type { MemoryService } from '../service.ts'
@@ -70,11 +69,8 @@ export class MemoryTools {
     return (ending) =>
       endAfter(this.#timeoutMs, ending, () => {
         const { signal } = ending
-        const { tenancy = UNBOUND, requestId = this.#ids('req_'), ...origin } = peer
-        const caller = { ...origin, requestId, startedAt: performance.now(), agentId: SYSTEM_AGENT, signal }
-        return beforeDeadline(signal, run(new ToolCall(this.#service, tool, caller, tenancy, pinned)))
+        const call = new ToolCall({ service: this.#service, ids: this.#ids, tool, peer, pinned, signal })
+        return beforeDeadline(signal, run(call))
       })
   }
 }
-
-const UNBOUND = { multiTenant: false, tenant: undefined }

@@ -27,7 +27,7 @@ export const recallTools: readonly Tool[] = [
     recallAnswerSchema.extend(nextCursor),
     async (call, { workspace_id, cursor, ...request }) => {
       const isSized = request.k !== undefined
-      const answer = await call.service.recall.run(call.caller, await call.workspace(workspace_id), request)
+      const answer = await call.service.recall.run(call, await call.workspace(workspace_id), request)
       const json = JSON.stringify(answer)
       if (cursor === undefined && (isSized || isShort(json) || fits(answer.results))) return json
       const hits = isSized ? answer.results : answer.results.map(withShortText)

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { IdSource } from '../../base/ids.ts'
 import type { Caller } from '../caller.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import type { Claim } from '../identity.ts'
@@ -60,6 +61,8 @@ export interface Tenancy {
   tenant: string | undefined
 }
 
+const UNBOUND: Tenancy = { multiTenant: false, tenant: undefined }
+
 /** What a connection brings to each of its calls. */
 export interface ToolPeer extends Pick<Caller, 'apiKeyId' | 'ip' | 'userAgent'> {
   /** Of the request that the calls came in, if they came in one. */
@@ -71,17 +74,38 @@ export interface ToolPeer extends Pick<Caller, 'apiKeyId' | 'ip' | 'userAgent'> 
 /** A call under way: who asks, and the checks of memory.md 2.1 that lie before the operation. */
 export class ToolCall {
   readonly service: MemoryService
-  readonly caller: Caller
+  /** As a `Caller` has them. */
+  readonly startedAt = performance.now()
+  readonly signal: AbortSignal
+  readonly #ids: IdSource
+  readonly #peer: Omit<ToolPeer, 'tenancy' | 'requestId'>
+  #requestId: string | undefined
   readonly #tenancy: Tenancy
   readonly #pinned: Claim | undefined
   readonly #needsGraph: boolean
 
-  constructor(service: MemoryService, { graph }: Tool, caller: Caller, tenancy: Tenancy, pinned: Claim | undefined) {
-    this.service = service
-    this.caller = { ...caller, agentId: pinned?.agentId ?? SYSTEM_AGENT }
+  constructor(parts: {
+    service: MemoryService
+    ids: IdSource
+    tool: Tool
+    peer: ToolPeer
+    pinned: Claim | undefined
+    signal: AbortSignal
+  }) {
+    const { tenancy = UNBOUND, requestId, ...peer } = parts.peer
+    this.service = parts.service
+    this.signal = parts.signal
+    this.#ids = parts.ids
+    this.#peer = peer
+    this.#requestId = requestId
     this.#tenancy = tenancy
-    this.#pinned = pinned
-    this.#needsGraph = graph ?? false
+    this.#pinned = parts.pinned
+    this.#needsGraph = parts.tool.graph ?? false
+  }
+
+  /** Who asks: the pinned agent, else `agent_system`. */
+  get caller(): Caller {
+    return this.#callerAs(this.#pinned?.agentId ?? SYSTEM_AGENT)
   }
 
   /** The only workspace that lists show. */
@@ -106,7 +130,7 @@ export class ToolCall {
     const claim =
       this.#pinned ?? (agentId === undefined ? undefined : { agentId, provider: 'opaque', proof: undefined })
     if (!claim) return { workspace, caller: this.caller }
-    const caller = { ...this.caller, agentId: claim.agentId }
+    const caller = this.#callerAs(claim.agentId)
     await this.service.agents.admit(caller, workspace.id, claim)
     return { workspace, caller, named: claim.agentId }
   }
@@ -127,6 +151,12 @@ export class ToolCall {
   /** Registers a pinned agent in a workspace that did not exist before. */
   async admitPinned(workspace: Workspace): Promise<void> {
     if (this.#pinned) await this.service.agents.admit(this.caller, workspace.id, this.#pinned)
+  }
+
+  /** With the id of the request, which is made for what is written down alone. */
+  #callerAs(agentId: string): Caller {
+    const requestId = (this.#requestId ??= this.#ids('req_'))
+    return { ...this.#peer, requestId, startedAt: this.startedAt, agentId, signal: this.signal }
   }
 
   #reaches(workspace: string): boolean {

@@ -45,7 +45,7 @@ test('vectors of a remote model are left to the queue, which a server works off'
       const { items } = await service.memories.list(workspace, undefined, false, 10, undefined)
       return items.every((memory) => memory.recall_ready)
     }
-    await expect.poll(ready, { timeout: 20_000 }).toBe(true)
+    await expect.poll(ready).toBe(true)
   })
   expect(await nearest(there, ws, 'rye bread')).toBe('The keeper likes rye bread.')
   expect(await exported(there)).toBe(text)

@@ -168,6 +168,76 @@ describe('the document is sound:', () => {
   })
 })
 
+test('what the document takes, the server takes, and nothing else', async () => {
+  const { components } = (await api.call('GET', '/openapi.json')).body
+  const $defs = JSON.parse(JSON.stringify(components.schemas).replaceAll('#/components/schemas/', '#/$defs/'))
+  const ws = await api.workspace()
+  const id = await api.imprint(ws, 'The lamp is lit at dusk.')
+  const long = (length: number): string => 'x'.repeat(length)
+  const many = (length: number): object => Object.fromEntries(Array.from({ length }, (_, i) => [`k${i}`, '']))
+  const bodies: [name: string, path: string, good: object[], bad: object[]][] = [
+    [
+      'CreateWorkspace',
+      '/workspaces',
+      [{ name: long(200), region: long(64), chunker_id: 'code-go', auto_link_max_edges: 99, auto_link_threshold: 2 }],
+      [
+        { name: '' },
+        { name: long(201) },
+        { region: long(65) },
+        { chunker_id: 'nope' },
+        { chunker_id: '' },
+        { auto_link_max_edges: 0 },
+        { auto_link_max_edges: 1.5 },
+        { auto_link_threshold: 0 },
+        { meta: [] },
+      ],
+    ],
+    ['CreateCollection', `/workspaces/${ws}/collections`, [{ name: long(200) }], [{ name: long(201) }, { name: '' }]],
+    [
+      'Imprint',
+      `/workspaces/${ws}/memories`,
+      [{ tags: { [long(128)]: long(4096) } }, { tags: many(256) }, { chunker_id: 'csv', chunker_config: { a: 'b' } }],
+      [
+        { tags: { [long(129)]: '' } },
+        { tags: { '': '' } },
+        { tags: { k: long(4097) } },
+        { tags: many(257) },
+        { chunker_id: 'nope' },
+        { chunker_config: { a: 1 } },
+        { collection_id: id },
+        { tags: { k: 1 } },
+      ],
+    ],
+    ['Link', `/workspaces/${ws}/memories/${id}/edges`, [], [{ target_memory_id: 'x' }, { target_memory_id: ws }]],
+    [
+      'Recall',
+      `/workspaces/${ws}/recall`,
+      [{ query: long(32 * 1024) }, { filters: { tags: { k: ['v', 'w'] } } }, { memory_ids: [id], mode: 'lookup' }],
+      [{ query: long(32 * 1024 + 1) }, { filters: { tags: { k: [1] } } }, { memory_ids: [] }, { memory_ids: [ws] }],
+    ],
+    ['CreatePin', `/workspaces/${ws}/recall/pins`, [{ label: long(200) }], [{ label: long(201) }, { k: 101 }]],
+    ['RegisterAgent', `/workspaces/${ws}/agents`, [{}], [{ agent_id: 'x' }, { model: long(201) }]],
+  ]
+  const needed: Readonly<Record<string, object>> = {
+    CreateWorkspace: { name: 'w' },
+    Imprint: { content: 'x' },
+    Link: { edge_type: 'mentions' },
+    Recall: { query: 'q' },
+    CreatePin: { query: 'q' },
+    RegisterAgent: { agent_id: 'agent_x', identity_provider: 'opaque' },
+  }
+  for (const [name, path, good, bad] of bodies) {
+    const said = z.fromJSONSchema({ $ref: `#/$defs/${name}Request`, $defs })
+    const takenBy = async (fields: object): Promise<object> => {
+      const body = { ...needed[name], ...fields }
+      const { status } = await api.call('POST', path, body)
+      return { fields, document: said.safeParse(body).success, server: status < 300 }
+    }
+    for (const fields of good) expect(await takenBy(fields)).toEqual({ fields, document: true, server: true })
+    for (const fields of bad) expect(await takenBy(fields)).toEqual({ fields, document: false, server: false })
+  }
+})
+
 test('every operation answers what the document says', async () => {
   const seen = new Set<string>()
   const check = (name: OperationName, { status, body }: Reply): Reply['body'] => {

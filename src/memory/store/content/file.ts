@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { access, mkdir, open, readdir, readFile, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { eachBounded } from '../../../base/bounded.ts'
+import { flushDirectory } from '../../../base/flush.ts'
 import { ContentError, type ContentStore, type StoredObject } from './store.ts'
 
 /** Node has four threads for files; a few more keep them busy. */
@@ -33,7 +34,7 @@ export class FileContent implements ContentStore {
         await rm(draft, { force: true })
         throw error
       }
-      await flush(dirname(path))
+      await flushDirectory(dirname(path))
     })
   }
 
@@ -101,7 +102,7 @@ export class FileContent implements ContentStore {
     const first = await mkdir(directory, { recursive: true, mode: 0o700 })
     // The names of new directories stand in the ones above.
     for (let made = directory; first !== undefined && made.length >= first.length; made = dirname(made)) {
-      await flush(dirname(made))
+      await flushDirectory(dirname(made))
     }
     const file = await open(path, 'wx', 0o600)
     try {
@@ -116,23 +117,13 @@ export class FileContent implements ContentStore {
   }
 }
 
-/** Until the names in it are on the disk. */
-async function flush(directory: string): Promise<void> {
-  const handle = await open(directory, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
 /** What was deleted stays so after a power loss. */
 async function removeIfEmpty(directory: string): Promise<void> {
   try {
     await rmdir(directory)
-    await flush(dirname(directory))
+    await flushDirectory(dirname(directory))
   } catch (error) {
-    if (hasCode(error, 'ENOTEMPTY', 'EEXIST')) await orAbsent(flush(directory))
+    if (hasCode(error, 'ENOTEMPTY', 'EEXIST')) await orAbsent(flushDirectory(directory))
     else if (!hasCode(error, 'ENOENT')) throw error
   }
 }

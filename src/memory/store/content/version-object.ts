@@ -13,6 +13,7 @@ type Place = readonly [start: number, end: number] | string
 /** How far behind the last Cell the next one is looked for. */
 const GAP = 4096
 
+/** What `decodeVersion` reads. */
 export function encodeVersion({ content, cells }: VersionBody): Buffer {
   let from = 0
   let reach = 0
