@@ -15,6 +15,7 @@ export interface Refusal {
   details: Record<string, unknown>
 }
 
+/** What is shown of an error; of one that nobody foresaw, only where to look. */
 export function toRefusal(error: unknown): Refusal {
   if (error instanceof ConsoleError) return refusalOf(CONSOLE_ERRORS[error.code], error)
   if (error instanceof KernelError) return refusalOf(error.status, error)

@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import { networkOf } from '../base/network.ts'
 
 /** Wrong keys that an address may send before it has to wait: people mistype. */
 const FREE = 5
@@ -53,14 +53,3 @@ export class SignInBrake {
     this.#byAddress.delete(networkOf(address))
   }
 }
-
-/** Whoever has one IPv6 address has all 2^64 of its network. */
-function networkOf(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address
-  const given = groups(address).length
-  return groups(address.replace('::', `:${'0:'.repeat(8 - given)}`))
-    .slice(0, 4)
-    .join(':')
-}
-
-const groups = (address: string): string[] => address.split(':').filter((group) => group !== '')

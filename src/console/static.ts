@@ -13,6 +13,7 @@ const own = (name: string): string => join(packageRoot, 'templates/console/stati
 const packages = createRequire(import.meta.url)
 
 const OWN = [
+  'away.js',
   'base.css',
   'console.js',
   'content.css',

@@ -12,6 +12,7 @@ export interface Streams {
   close(): void
 }
 
+/** The streams of one server. */
 export function createStreams(): Streams {
   const running = new Set<AbortController>()
   return {

@@ -161,7 +161,7 @@ describeInBrowser('acting in the console in a browser', (at) => {
     await page.getByLabel('Auto-link').selectOption('on')
     await page.getByRole('button', { name: 'Save' }).last().click()
     const saved = { region: 'north', auto_link_enabled: true }
-    await expect.poll(() => call('GET', `/workspaces/${ws}`), { timeout: 5000 }).toMatchObject(saved)
+    await expect.poll(() => call('GET', `/workspaces/${ws}`)).toMatchObject(saved)
     await page.getByRole('button', { name: 'Delete workspace' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel(/to confirm/).fill('ws_other')

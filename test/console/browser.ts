@@ -80,7 +80,9 @@ export function describeAtSite<S extends Site>(
       page.on('console', (message) => {
         // Chromium reports every answer above 399 here; refusals are looked at where they are expected.
         const isAnswer = message.text().startsWith('Failed to load resource')
-        if (message.type() === 'error' && !isAnswer) complaints.push(message.text())
+        // And htmx every request without one.
+        const isSilence = /^htmx: htmx:(?:sse:)?error: (?:Failed to fetch|network error)/.test(message.text())
+        if (message.type() === 'error' && !isAnswer && !isSilence) complaints.push(message.text())
       })
       visit = {
         page,

@@ -65,13 +65,10 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     await open('/gateway/usage')
     const counted = page.getByRole('table', { name: 'By group' })
     await expect
-      .poll(
-        async () => {
-          await page.getByRole('button', { name: 'Refresh' }).click()
-          return (await counted.getByRole('row', { name: /^local-broken/ }).allTextContents()).join('')
-        },
-        { timeout: 5000 },
-      )
+      .poll(async () => {
+        await page.getByRole('button', { name: 'Refresh' }).click()
+        return (await counted.getByRole('row', { name: /^local-broken/ }).allTextContents()).join('')
+      })
       .toMatch(/^local-broken110/)
     expect(await counted.getByRole('row', { name: /^local-model/ }).textContent()).toMatch(/unknown$/)
     expect(await counted.getByRole('row', { name: new RegExp(`^${CLAUDE}`) }).textContent()).toMatch(/\$\d/)

@@ -1,5 +1,5 @@
 import { decodeCursor } from '../../base/pages.ts'
-import { notFound } from '../../memory/errors.ts'
+import { invalidInput, notFound } from '../../memory/errors.ts'
 import type { Memory } from '../../memory/model.ts'
 import { findCollection } from '../../memory/store/collections.ts'
 import type { PageRequest } from '../pages/page.ts'
@@ -12,9 +12,11 @@ export interface Dump {
   lines: (signal: AbortSignal) => AsyncGenerator<string>
 }
 
-/** Every live Memory of a workspace as JSONL, newest first, as `import` reads it. @throws not_found 404. */
+/** Every live Memory of a workspace as JSONL, newest first, as `import` reads it. @throws invalid_input 400, not_found 404. */
 export async function dump({ service }: Console, { query }: PageRequest): Promise<Dump> {
-  const workspace = await service.requireWorkspace(query('ws') ?? query('workspace_id') ?? '')
+  const ws = query('ws') ?? query('workspace_id')
+  if (ws === undefined) throw invalidInput('ws is missing: say which workspace, as in ?ws=ws_…', 'ws')
+  const workspace = await service.requireWorkspace(ws)
   const collection = query('collection')
   const db = service.seams.metadata
   if (collection !== undefined && !(await findCollection(db, workspace.id, collection))) {

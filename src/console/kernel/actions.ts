@@ -1,4 +1,3 @@
-import { defined } from '../../base/defined.ts'
 import { KernelError } from '../../kernel/errors.ts'
 import { DECISIONS } from '../../kernel/model/action.ts'
 import type { Recorded } from '../../kernel/model/fields.ts'
@@ -17,7 +16,6 @@ export type KernelAction = (console: KernelConsole, request: ActionRequest) => P
 
 const createRun: KernelAction = async (console, request) => {
   const { form } = request
-  const objectiveId = form.text('objective_id')
   const maxTurns = form.number('max_turns')
   await send(
     console,
@@ -27,7 +25,7 @@ const createRun: KernelAction = async (console, request) => {
     {
       goal: form.require('goal'),
       owner: { type: 'agent', id: form.require('agent_id') },
-      ...(objectiveId !== undefined && { objectiveId }),
+      objectiveId: form.text('objective_id'),
       ...(maxTurns !== undefined && { budget: { maxTurns } }),
     },
   )
@@ -39,21 +37,16 @@ const commandRun: KernelAction = async (console, request) => {
   const id = form.require('run_id')
   const kind = RUN_COMMANDS.find((command) => command === form.text('kind'))
   if (!kind) throw invalidInput('kind must be pause, resume, cancel or intervene', 'kind')
-  const instruction = form.text('instruction')
   const question = form.text('human_intervention_id')
-  const topUp = form.text('top_up_dimension')
+  const [dimension, amount] = [form.text('top_up_dimension'), form.number('top_up')]
   await sendToMoving(console, request, 'POST /agent-runs/{id}/commands', runs, id, () => ({
     kind,
-    ...(instruction !== undefined && { instruction }),
+    instruction: form.text('instruction'),
     ...(question !== undefined && {
       humanInterventionId: question,
-      resolution: {
-        outcome: form.text('outcome'),
-        ...(form.text('note') !== undefined && { note: form.text('note') }),
-      },
+      resolution: { outcome: form.text('outcome'), note: form.text('note') },
     }),
-    ...(topUp !== undefined &&
-      form.number('top_up') !== undefined && { budgetTopUp: { [topUp]: form.number('top_up') } }),
+    ...(dimension !== undefined && amount !== undefined && { budgetTopUp: { [dimension]: amount } }),
   }))
   return { to: kernelPaths.run(form.require('scope'), id), note: DONE[kind] }
 }
@@ -95,7 +88,7 @@ const DONE = {
 
 const createObjective: KernelAction = async (console, request) => {
   const { form } = request
-  const [priority, maxTurns] = [form.number('priority'), form.number('max_turns')]
+  const maxTurns = form.number('max_turns')
   await send(
     console,
     request,
@@ -106,7 +99,7 @@ const createObjective: KernelAction = async (console, request) => {
       goal: form.require('goal'),
       owner: partyOf(form, 'owner'),
       status: form.require('status'),
-      ...(priority !== undefined && { priority }),
+      priority: form.number('priority'),
       ...(maxTurns !== undefined && { budget: { maxTurns } }),
     },
   )
@@ -124,23 +117,15 @@ const moveObjective: KernelAction = async (console, request) => {
 }
 
 /** All that a PUT replaces. */
-const contentOf = ({
-  title,
-  goal,
-  priority,
-  executionPolicy,
-  budget,
-  constraints,
-  successCriteria,
-  progressSummary,
-}: Objective): object =>
-  defined({ title, goal, priority, executionPolicy, budget, constraints, successCriteria, progressSummary })
+function contentOf(objective: Objective): object {
+  const { title, goal, priority, executionPolicy, budget, constraints, successCriteria, progressSummary } = objective
+  return { title, goal, priority, executionPolicy, budget, constraints, successCriteria, progressSummary }
+}
 
 const decideApproval: KernelAction = async (console, request) => {
   const { form } = request
   const decision = DECISIONS.find((one) => one === form.text('decision'))
   if (!decision) throw invalidInput('decision must be approve, reject or request_changes', 'decision')
-  const reason = form.text('reason')
   await send(
     console,
     request,
@@ -150,7 +135,7 @@ const decideApproval: KernelAction = async (console, request) => {
       decision,
       expectedRevision: form.number('expected_revision'),
       principal: partyOf(form, 'principal'),
-      ...(reason !== undefined && { reason }),
+      reason: form.text('reason'),
     },
   )
   const back = form.text('back') === 'run' ? kernelPaths.run(form.require('scope'), form.require('run_id')) : undefined

@@ -1,3 +1,4 @@
+import { defined } from '../../base/defined.ts'
 import type { Kernel } from '../../kernel/service.ts'
 import type { Dimension } from '../../kernel/model/budget.ts'
 import type { Party, Scope } from '../../kernel/model/fields.ts'
@@ -90,7 +91,7 @@ export function partyOf(form: Form, field: string): Party {
 export const CONSOLE_ACTOR = { type: 'user', id: 'console' }
 
 /**
- * Does what a request to this route does, by the same rules.
+ * Does what a request to this route does, by the same rules; fields of the body without a value are left out.
  * @throws KernelError as the route does
  */
 export async function send(
@@ -109,7 +110,7 @@ export async function send(
     path: route.slice(route.indexOf('/')).replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? ''),
     params,
     query: new URLSearchParams({ scopeKind: kind, scopeId: id }),
-    body,
+    body: defined(body),
     // Of the form as it was shown: sent twice, it is done once.
     ...(operation !== undefined && { idempotencyKey: operation }),
     by: { actor: CONSOLE_ACTOR, actorSource: 'claimed', requestId: caller.requestId },

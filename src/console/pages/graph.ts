@@ -56,6 +56,7 @@ function depthOf({ query }: PageRequest): number {
   return depth
 }
 
+/** The graph around a seed, or of the whole workspace. @throws not_found 404 */
 export async function graphPage(console: Console, request: PageRequest): Promise<Page> {
   const workspace = await console.service.requireWorkspace(request.param('ws'))
   const { graph, refusal } = console.service.graph.isAvailable ? await drawn(console, workspace.id, request) : {}

@@ -6,6 +6,7 @@ import type { Page } from './page.ts'
 const RECENT = 20
 const WORKSPACES = 8
 
+/** Whether all is well, the first workspaces, and what happened last. */
 export async function homePage({ service }: Console): Promise<Page> {
   const [readiness, workspaces, activity] = await Promise.all([
     service.health.readiness(),

@@ -33,6 +33,7 @@ export const page =
     return sendPage(console, request, reply, section, answer)
   }
 
+/** Renders a page in its frame and sends it; the note of the last action is shown with it, once. */
 export function sendPage(
   console: Console,
   request: FastifyRequest,

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
+import { isMap } from '../../base/json.ts'
 import type { Console } from '../settings.ts'
 import type { Page } from './page.ts'
 
@@ -17,6 +18,7 @@ export interface CertificateFacts {
   isEnding: boolean
 }
 
+/** The configuration, whether the stores are up, and the certificate. */
 export async function settingsPage({ service, settings, clock }: Console): Promise<Page> {
   const { configuration, certificate } = settings
   const data = {
@@ -35,11 +37,9 @@ function flatten(values: Readonly<Record<string, unknown>>, prefix = ''): [strin
   )
 }
 
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const textOf = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value))
 
+/** What a person asks of a certificate (PEM). @throws when it is none */
 export function certificateFacts(pem: string, clock: Clock): CertificateFacts {
   const { subject, issuer, fingerprint256, validFrom, validTo } = new X509Certificate(pem)
   const left = Date.parse(validTo) - clock.now()

@@ -24,6 +24,7 @@ export function cursorOf<K extends readonly (string | number)[]>({ query }: Page
   return key
 }
 
+/** All workspaces, page by page. @throws invalid_input 400 for a cursor of another list */
 export async function workspacesPage({ service }: Console, request: PageRequest): Promise<Page> {
   const before = cursorOf(request, [''] as const)?.[0]
   const { items, nextCursor } = await listWorkspaces(service.seams.metadata, PAGE, before, undefined)

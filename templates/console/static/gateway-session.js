@@ -25,13 +25,19 @@ export async function send(method, url, body, signal) {
   }
 }
 
+/** An error for whom no answer came, or half of one; the page says so until the server answers. */
+export function lost(message, cause) {
+  document.dispatchEvent(new Event('server:away'))
+  return new Error(message, { cause })
+}
+
 async function request(method, url, body, signal) {
   const json = body === undefined ? {} : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
   try {
     return await fetch(url, { method, signal, ...json })
   } catch (error) {
     if (signal?.aborted) throw error
-    throw new Error('the server cannot be reached; try again when it is back', { cause: error })
+    throw lost('the server cannot be reached; try again when it is back', error)
   }
 }
 

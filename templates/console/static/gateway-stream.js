@@ -1,5 +1,5 @@
 // Asks a model and reads its answer as it comes.
-import { send } from './gateway-session.js'
+import { lost, send } from './gateway-session.js'
 
 /** Sends a chat; resolves with the response when its head is there. */
 export const ask = (model, messages, signal) =>
@@ -27,7 +27,9 @@ async function* events(body) {
   let rest = ''
   try {
     for (;;) {
-      const { done, value } = await reader.read()
+      const { done, value } = await reader.read().catch((error) => {
+        throw error.name === 'AbortError' ? error : lost('the connection broke in the middle of the answer', error)
+      })
       if (done) return
       const pieces = (rest + value).replace(/\r\n|\r(?!$)/g, '\n').split('\n\n')
       rest = pieces.pop()
