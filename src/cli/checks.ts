@@ -11,6 +11,7 @@ import { MemoryClient } from '../client/memory-client.ts'
 import { parseAddress } from '../config/address.ts'
 import { maskPassword, type Store } from '../config/dsn.ts'
 import type { Config, Sources } from '../config/load.ts'
+import { refuseDamaged } from '../database/damage.ts'
 import { MigrationError } from '../database/migrate.ts'
 import { openDatabase } from '../database/open.ts'
 import { createEmbedder } from '../memory/embedder/registry.ts'
@@ -72,6 +73,7 @@ async function checkStore(config: Config, store: Store<string>): Promise<Found> 
     const database = openDatabase({ ...addressOf(config, store), readonly: true })
     try {
       await database.ping()
+      if (store.driver === 'sqlite') refuseDamaged(store.dsn, 'it', true)
       await requireKnownSchema(database)
       const { vector } = config.stores
       const needsPgvector = vector.driver === 'pgvector' && vector.dsn === store.dsn
@@ -86,7 +88,7 @@ async function checkStore(config: Config, store: Store<string>): Promise<Found> 
       return failed(`${place}: ${error.message}`, 'The server does not start with it.')
     const fix =
       store.driver === 'sqlite'
-        ? 'Is it a SQLite file that this user may read and write? `mem backup restore` brings a copy back.'
+        ? 'Is it a SQLite file that this user may read and write, and whole? `mem backup restore` brings a copy back.'
         : 'Is PostgreSQL running there, and does the DSN name user, password and database?'
     return failed(`${place}: ${maskPassword(errorText(error))}`, fix)
   }

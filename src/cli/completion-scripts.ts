@@ -33,6 +33,7 @@ const choiceCases = (
     )
     .join('\n')
 
+/** What Tab offers in bash: verbs and flags at each place, and the choices of a flag. */
 export function bashScript(places: readonly Place[]): string {
   const cases = places.map(({ words, verbs, flags }) => {
     const candidates = [...verbs.map(({ name }) => name), ...flags.map(({ name }) => `--${name}`)]
@@ -58,6 +59,7 @@ complete -o default -F _mem ${PROGRAMS.join(' ')}
 `
 }
 
+/** The same for zsh, which shows the help beside each. */
 export function zshScript(places: readonly Place[]): string {
   const described = (items: readonly { name: string; help: string }[], prefix: string): string =>
     items.map(({ name, help }) => quote(`${prefix}${name}:${help}`)).join(' ')
@@ -93,6 +95,7 @@ compdef _mem ${PROGRAMS.join(' ')}
 `
 }
 
+/** The same for fish. */
 export function fishScript(places: readonly Place[]): string {
   const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`
   const lines = places.flatMap(({ words, verbs, flags }) => {

@@ -1,6 +1,7 @@
 import { mkdir, readFile, realpath, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errorText } from '../base/errors.ts'
+import { isMap } from '../base/json.ts'
 import { CliError, EXIT } from './exit.ts'
 
 type Contents = Readonly<Record<string, unknown>>
@@ -46,7 +47,7 @@ function parse(file: string, text: string): Contents {
   const whole = text.replace(/^\ufeff/, '')
   try {
     const value: unknown = whole.trim() === '' ? {} : JSON.parse(whole)
-    if (isObject(value)) return value
+    if (isMap(value)) return value
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }
@@ -56,7 +57,7 @@ function parse(file: string, text: string): Contents {
 /** What holds the entries of one kind: an object, if it is there. @throws CliError when it is something else. */
 export function sectionOf(file: string, contents: Contents, name: string): Contents {
   const section = contents[name] ?? {}
-  if (!isObject(section)) throw notPlain(`${name} in ${file}`)
+  if (!isMap(section)) throw notPlain(`${name} in ${file}`)
   return section
 }
 
@@ -66,6 +67,3 @@ const notPlain = (what: string): CliError =>
     `${what} is not a plain JSON object, and is left as it is`,
     'It may have comments. Put the entry that --print shows in by hand.',
   )
-
-const isObject = (value: unknown): value is Contents =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,3 +1,4 @@
+import { jsonOf } from '../base/json.ts'
 import type { ErrorEnvelope } from './types.ts'
 
 /** The server answered with something other than success. Contract: memory.md 13. */
@@ -67,12 +68,7 @@ function rootOf(error: unknown): { code?: string; reason?: string } {
 }
 
 function parseEnvelope(body: string): ErrorEnvelope | undefined {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body)
-  } catch {
-    return undefined
-  }
+  const parsed = jsonOf(body)
   return isEnvelope(parsed) ? parsed : undefined
 }
 

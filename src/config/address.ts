@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
 
 /** Where a listener binds; an empty host is every interface. */
 export interface Address {
@@ -12,15 +12,4 @@ export function parseAddress(text: string): Address | undefined {
   const port = Number(digits)
   if (digits === undefined || port > 65_535 || (ipv6 !== undefined && isIP(ipv6) !== 6)) return undefined
   return { host: ipv6 ?? name, port }
-}
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
-
-/** Whether only this machine can reach it: `127.0.0.0/8`, `::1`, `localhost`. A host alone, IPv6 without brackets. */
-export function isLoopback(host: string): boolean {
-  const version = isIP(host)
-  if (version === 0) return host.toLowerCase() === 'localhost'
-  return loopback.check(host, version === 6 ? 'ipv6' : 'ipv4')
 }

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { errorText } from '../base/errors.ts'
+import { isMap } from '../base/json.ts'
 import { ConfigError } from './errors.ts'
 
 /** Where a configuration file may be, in the order of memory.md 10. */
@@ -50,9 +51,6 @@ function readYaml(path: string): unknown {
     throw new ConfigError('config', `${path}: ${reason.replace(/:$/, '')}`)
   }
 }
-
-export const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function withoutNulls(map: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(map).filter(([, value]) => value !== null)

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { formatDuration } from '../base/duration.ts'
+import { isMap } from '../base/json.ts'
 import { maskPassword } from './dsn.ts'
-import { isMap } from './file.ts'
 import { fieldsOf } from './known-keys.ts'
 import type { Config } from './load.ts'
 import { schema } from './schema.ts'

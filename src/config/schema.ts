@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { isLoopback, parseAddress } from './address.ts'
+import { isLoopback } from '../base/network.ts'
+import { parseAddress } from './address.ts'
 import { kernel } from './kernel.ts'
 import { count, duration, lifetime, secret, text, toggle } from './values.ts'
 
@@ -122,8 +123,7 @@ const platform = z
 function publicUrlFault(url: URL, allowsLoopback: boolean): string | undefined {
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     return 'must have no user, query or fragment'
-  if (url.protocol === 'https:' || (allowsLoopback && isLoopback(url.hostname.replace(/^\[|\]$/g, ''))))
-    return undefined
+  if (url.protocol === 'https:' || (allowsLoopback && isLoopback(url.hostname))) return undefined
   return 'must be an https URL; platform.allow_insecure_loopback accepts http on this machine'
 }
 

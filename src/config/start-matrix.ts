@@ -1,4 +1,5 @@
-import { isLoopback, parseAddress } from './address.ts'
+import { isLoopback } from '../base/network.ts'
+import { parseAddress } from './address.ts'
 import { ConfigError } from './errors.ts'
 import type { Config } from './load.ts'
 import { checkTls } from './tls.ts'

@@ -20,6 +20,7 @@ export interface ActivityPage {
   next?: number
 }
 
+/** A page of what happened, with where to go on. */
 export async function readActivity(
   { store }: KernelContext,
   scope: Scope,

@@ -26,6 +26,7 @@ export class KernelError extends CodedError<KernelErrorCode> {
 }
 
 export const invalid = (message: string): KernelError => new KernelError('invalid', message)
+export const forbidden = (message: string): KernelError => new KernelError('forbidden', message)
 export const conflict = (message: string): KernelError => new KernelError('conflict', message)
 export const notFound = (what: string, id: string): KernelError =>
   new KernelError('not_found', `${what} ${id} was not found`)

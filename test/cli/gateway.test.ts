@@ -401,6 +401,7 @@ describeInPlaces('mem gateway', (place) => {
     const cost = await gateway('cost', '--group-by', 'model,provider')
     expect(cost).toMatch(/^total {2}/m)
     expect(cost).not.toMatch(/\b1 requests/)
+    expect(await gateway('cost', '--group-by', 'key')).toMatch(/^(?:no key|key \d+) {2}/)
     expect(await gateway('audit', '--action', 'credential.create', '--limit', '1')).toMatch(
       / {2}user 1 {2}credential\.create {2}credential main/,
     )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isLoopback, parseAddress } from '../../src/config/address.ts'
+import { parseAddress } from '../../src/config/address.ts'
 import { checkStart } from '../../src/config/start-matrix.ts'
 import { PAIRS } from './pairs.ts'
 import { configError, makeWorkspace, type Workspace } from './workspace.ts'
@@ -58,10 +58,6 @@ it.each([
   ['[::1]:0', { host: '::1', port: 0 }],
 ])('parseAddress %s', (text, address) => {
   expect(parseAddress(text)).toEqual(address)
-})
-
-it('isLoopback knows an IPv4 address in IPv6 clothes', () => {
-  expect([isLoopback('::ffff:127.0.0.1'), isLoopback('::ffff:10.0.0.1'), isLoopback('')]).toEqual([true, false, false])
 })
 
 describe('memory#129 TLS settings', () => {

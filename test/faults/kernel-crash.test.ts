@@ -24,7 +24,6 @@ import { describeOnBothDatabases, ROUNDS, type Dialect } from './place.ts'
 
 const SCOPE = { kind: 'test', id: 'faults' }
 const WORKER = join(packageRoot, 'node_modules/.cache/mem-test', `kernel-worker-${process.pid}.mjs`)
-const UNTIL = { interval: 20, timeout: 30_000 }
 
 interface Place {
   address: string
@@ -95,7 +94,7 @@ describeOnBothDatabases('a worker that is killed', (dialect) => {
   })
 
   const ended = async (store: KernelStore, id: string): Promise<Run> => {
-    await expect.poll(async () => (await readRecord(store.database, runs, SCOPE, id)).status, UNTIL).toBe('completed')
+    await expect.poll(async () => (await readRecord(store.database, runs, SCOPE, id)).status).toBe('completed')
     return readRecord(store.database, runs, SCOPE, id)
   }
 
@@ -187,7 +186,7 @@ describeOnBothDatabases('a worker that is killed', (dialect) => {
         made.push(await create(store, goal))
         const worker = startWorker(place, model)
         const before = model.requests.length
-        await expect.poll(() => model.requests.length, UNTIL).toBeGreaterThan(before)
+        await expect.poll(() => model.requests.length).toBeGreaterThan(before)
         await new Promise((next) => setTimeout(next, random() * 60))
         worker.kill('SIGKILL')
         await worker.ended

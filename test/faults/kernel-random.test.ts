@@ -173,7 +173,7 @@ describeOnBothDatabases('a program that is killed at random', (dialect) => {
           await answerQuestions()
           return model.requests.length + service.effects.length
         }
-        await expect.poll(seen, { interval: 20, timeout: 30_000 }).toBeGreaterThan(before)
+        await expect.poll(seen).toBeGreaterThan(before)
         await new Promise((next) => setTimeout(next, random() * 300))
         program.kill('SIGKILL')
         await program.ended

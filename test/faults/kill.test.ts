@@ -109,11 +109,8 @@ async function checkRecall(server: RunningServer, { workspace, writers }: Round)
 /** memory#91: what waited for a vector when the server died gets it from the next one. */
 async function untilEmbedded(server: RunningServer, { workspace }: Round): Promise<void> {
   const request = { query: 'rye', mode: 'keyword' }
-  for (;;) {
-    const { body } = await call(server, 'POST', `/workspaces/${workspace}/recall`, request)
-    if (!body.embedding_pending) return
-    await new Promise((next) => setTimeout(next, 50))
-  }
+  const answer = () => call(server, 'POST', `/workspaces/${workspace}/recall`, request)
+  await expect.poll(async () => (await answer()).body.embedding_pending).toBe(false)
 }
 
 /** Gives the exit code of the last server. */

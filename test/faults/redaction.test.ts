@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { verifyChain } from '../../src/memory/ledger.ts'
 import { findChain } from '../../src/memory/store/chains.ts'
@@ -93,8 +92,7 @@ it('memory#113 forgetting with redaction leaves no value in the files, whether t
     expect(status).toBe(200)
     expect(body.redacted_entries).toBeGreaterThan(4)
   }
-  for (let waited = 0; waited < 60 && findSecrets(place.directory).length > 0; waited++) await sleep(1000)
-  expect(findSecrets(place.directory)).toEqual([])
+  await expect.poll(() => findSecrets(place.directory), { interval: 1000, timeout: 60_000 }).toEqual([])
   expect(await server.stop()).toBe(0)
   expect(findSecrets(place.directory)).toEqual([])
 

@@ -1,26 +1,14 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { beforeAll, expect, test, vi } from 'vitest'
-import { claimAction } from '../../src/kernel/actions/worker.ts'
-import { claimCall } from '../../src/kernel/actions/claim-call.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { createSkillCatalog } from '../../src/kernel/actions/catalog.ts'
-import { finishCall } from '../../src/kernel/actions/finish.ts'
 import { createHttpTransport } from '../../src/kernel/actions/http-transport.ts'
 import { KernelError } from '../../src/kernel/errors.ts'
-import { markDispatched } from '../../src/kernel/store/call-leases.ts'
-import { deskSkill, openStage, SECRET, servedParts, useDesk, type Stage } from './actions-support.ts'
+import { countOf, deskSkill, NEVER, openStage, SECRET, servedParts, useDesk, type Stage } from './actions-support.ts'
 import { describeKernels, type Reply } from './api.ts'
-import { faultyStore } from './faulty-store.ts'
 
 const desk = useDesk()
 const BROKEN: unknown = expect.stringMatching(/^the connection broke before the answer: /)
-const NEVER = { until: new Promise(() => {}) }
-
-/** How often the service was asked for what this run wants. */
-async function countOf(stage: Stage, runId: string): Promise<number> {
-  const calls = await stage.calls(runId)
-  return desk.service().effects.filter(({ body }) => calls.some(({ id }) => id === body.invocationId)).length
-}
 
 describeKernels(
   'carrying out actions',
@@ -112,7 +100,7 @@ describeKernels(
         ])
         open().advance(3_600_000)
         expect(await stage.work()).toBe(false)
-        expect(await countOf(stage, run.id)).toBe(1)
+        expect(await countOf(desk, stage, run.id)).toBe(1)
         await resolve(stage, run.id, { outcome, ...(outcome === 'succeeded' && { output: { found: 1 } }) })
         expect((await stage.call(run.id)).status).toBe(status)
         expect((await stage.run(run.id)).status).toBe(runStatus)
@@ -177,7 +165,7 @@ describeKernels(
         expect(await answer(run.id, { outcome })).toMatchObject({ status: 409 })
         open().advance(60_000)
         await stage.work()
-        expect(await countOf(stage, run.id)).toBe(1)
+        expect(await countOf(desk, stage, run.id)).toBe(1)
       }
     })
 
@@ -202,7 +190,7 @@ describeKernels(
         expect((await stage.call(run.id)).status).toBe(status)
         open().advance(10_000)
       }
-      expect(await countOf(stage, run.id)).toBe(3)
+      expect(await countOf(desk, stage, run.id)).toBe(3)
       const hopeless = await stage.begin()
       await stage.propose(hopeless.id, { action: 'glance' })
       desk.service().react({ status: 500 }, { status: 502 }, { status: 500 })
@@ -228,7 +216,7 @@ describeKernels(
         desk.service().react(reaction)
         await stage.work()
         expect(await stage.call(run.id)).toMatchObject({ status: 'failed', error })
-        expect(await countOf(stage, run.id)).toBe(1)
+        expect(await countOf(desk, stage, run.id)).toBe(1)
       }
     })
 
@@ -277,196 +265,9 @@ describeKernels(
       })
       expect(await tried()).toMatchObject({ status: 'failed', error: 'lost', failurePhase: 'unknown' })
     })
-
-    test('kernel#68 cancel during dispatch: the outcome is recorded, nothing is sent again', async () => {
-      const stage = await openStage(open())
-      for (const [answered, status] of [
-        [200, 'succeeded'],
-        [503, 'canceled'],
-      ] as const) {
-        let answer = (): void => {}
-        const until = new Promise<void>((done) => (answer = done))
-        const run = await stage.begin()
-        await stage.propose(run.id, { action: 'send' })
-        const before = desk.service().effects.length
-        desk.service().react({ until, status: answered })
-        const working = stage.work()
-        await desk.service().received(before + 1)
-        const { revision } = await stage.run(run.id)
-        const command = { kind: 'cancel', expectedRevision: revision }
-        expect((await stage.api.post(`/agent-runs/${run.id}/commands`, command)).status).toBe(200)
-        answer()
-        await working
-        expect((await stage.run(run.id)).status).toBe('canceled')
-        expect((await stage.call(run.id)).status).toBe(status)
-        open().advance(60_000)
-        await stage.work()
-        expect(await countOf(stage, run.id)).toBe(1)
-      }
-    })
-
-    test('kernel#68 a canceled run interrupts a read', async () => {
-      const stage = await openStage(open())
-      const run = await stage.begin()
-      await stage.propose(run.id, { action: 'look' })
-      const before = desk.service().effects.length
-      desk.service().react(NEVER)
-      const working = stage.work({ heartbeatMs: 20 })
-      await desk.service().received(before + 1)
-      const { revision } = await stage.run(run.id)
-      await stage.api.post(`/agent-runs/${run.id}/commands`, { kind: 'cancel', expectedRevision: revision })
-      await working
-      expect(await stage.call(run.id)).toMatchObject({ status: 'canceled', error: 'given up before the answer' })
-    })
-
-    test('kernel#70 heartbeats keep a call over three leases', async () => {
-      const stage = await openStage(open())
-      const run = await stage.begin()
-      await stage.propose(run.id, { action: 'note' })
-      const before = desk.service().effects.length
-      let answer = (): void => {}
-      desk.service().react({ until: new Promise<void>((done) => (answer = done)) })
-      const working = stage.work({ leaseMs: 60_000, heartbeatMs: 20 })
-      await desk.service().received(before + 1)
-      for (let i = 0; i < 4; i++) {
-        open().advance(50_000)
-        const expected = open().at(60_000)
-        await vi.waitFor(async () => expect((await stage.call(run.id)).leaseExpiresAt).toBe(expected), 10_000)
-        expect(await claimAction(open().kernel.context, { ...WORKER, scope: stage.scope })).toBeUndefined()
-      }
-      answer()
-      await working
-      expect(await stage.call(run.id)).toMatchObject({ status: 'succeeded', attempt: 1 })
-    })
-
-    test('kernel#70 of a lost lease the late result is dropped', async () => {
-      const stage = await openStage(open())
-      const run = await stage.begin()
-      await stage.propose(run.id, { action: 'look' })
-      const before = desk.service().effects.length
-      let answer = (): void => {}
-      desk
-        .service()
-        .react({ until: new Promise<void>((done) => (answer = done)) }, { status: 200, body: { second: true } })
-      const late = stage.work()
-      await desk.service().received(before + 1)
-      open().advance(60_001)
-      expect(await stage.work()).toBe(false)
-      expect(await stage.call(run.id)).toMatchObject({ status: 'ready', error: 'the worker was lost' })
-      open().advance(1000)
-      await stage.work()
-      answer()
-      await late
-      expect(await stage.call(run.id)).toMatchObject({ status: 'succeeded', attempt: 2, output: { second: true } })
-    })
-
-    test('kernel#50 a call that was claimed and not sent is ready again, a write that was sent is ambiguous', async () => {
-      const stage = await openStage(open())
-      const { store } = open()
-      const run = await stage.begin()
-      await stage.propose(run.id, { action: 'note' })
-      await claimCall(store, stage.scope, { worker: 'lost', leaseMs: 1000 })
-      open().advance(1001)
-      await stage.work()
-      expect(await stage.call(run.id)).toMatchObject({ status: 'succeeded', attempt: 2, recoveredRunning: true })
-      expect(await countOf(stage, run.id)).toBe(1)
-      const sent = await stage.begin()
-      await stage.propose(sent.id, { action: 'note' })
-      const claimed = await claimCall(store, stage.scope, { worker: 'lost', leaseMs: 1000 })
-      if (!claimed) throw new Error('nothing to claim')
-      const { call, fencingToken } = claimed
-      await markDispatched(store.database, stage.scope, call.id, { fencingToken, now: store.now() })
-      open().advance(1001)
-      expect(await stage.work()).toBe(false)
-      expect(await stage.call(sent.id)).toMatchObject({ status: 'ambiguous', error: 'the worker was lost' })
-      expect(
-        await finishCall(open().kernel.context, {
-          scope: stage.scope,
-          callId: call.id,
-          fencingToken,
-          outcome: { kind: 'succeeded', output: {} },
-          retry: { initialBackoffMs: 1, maxBackoffMs: 1 },
-        }),
-      ).toBeUndefined()
-    })
-
-    test('kernel#89 an outcome that a failing database refused is written later, whole and once', async () => {
-      const stage = await openStage(open())
-      const run = await stage.begin()
-      await stage.propose(run.id, { action: 'note' })
-      let left = 2
-      const store = faultyStore(open().store, (sql) => sql.includes('INTO kernel_events') && left-- > 0)
-      const make = await claimAction({ ...open().kernel.context, store }, { ...WORKER, scope: stage.scope })
-      await make?.()
-      expect(left).toBe(-1)
-      expect(await stage.call(run.id)).toMatchObject({ status: 'succeeded', attempt: 1 })
-      expect(await stage.run(run.id)).toMatchObject({ status: 'queued', budgetUsage: { actions: 1 } })
-      expect(await stage.events(run.id)).toEqual(['action.proposed', 'action.succeeded'])
-      expect(await countOf(stage, run.id)).toBe(1)
-    })
-
-    test('a worker that ends does not wait for a database that is down: the outcome is left unknown', async () => {
-      const stage = await openStage(open())
-      const run = await stage.begin()
-      await stage.propose(run.id, { action: 'note' })
-      const ending = new AbortController()
-      const store = faultyStore(open().store, (sql) => {
-        const isFinish = sql.includes('INTO kernel_events')
-        if (isFinish) setImmediate(() => ending.abort())
-        return isFinish
-      })
-      const worker = { ...WORKER, scope: stage.scope, abandoned: ending.signal }
-      const make = await claimAction({ ...open().kernel.context, store }, worker)
-      await expect(make?.()).rejects.toThrow(/aborted|the disk is broken/)
-      expect((await stage.call(run.id)).status).toBe('running')
-    })
-
-    test('a worker that ends gives back what was not sent, and leaves what was', async () => {
-      const stage = await openStage(open())
-      const run = await stage.begin()
-      await stage.propose(run.id, { action: 'note' })
-      await stage.work({ abandoned: AbortSignal.abort() })
-      expect((await stage.call(run.id)).status).toBe('ready')
-      const before = desk.service().effects.length
-      desk.service().react(NEVER)
-      const ending = new AbortController()
-      const working = stage.work({ abandoned: ending.signal })
-      await desk.service().received(before + 1)
-      ending.abort()
-      await working
-      expect(await stage.call(run.id)).toMatchObject({ status: 'running', leaseOwner: 'worker' })
-    })
-
-    test('a paused run keeps its call waiting; its result moves what the run remembers', async () => {
-      const stage = await openStage(open())
-      const run = await stage.begin()
-      const { revision } = await stage.propose(run.id, { action: 'note' })
-      const command = (kind: string, expectedRevision: number) =>
-        stage.api.post(`/agent-runs/${run.id}/commands`, { kind, expectedRevision })
-      const paused = await command('pause', revision)
-      expect(await stage.work()).toBe(false)
-      const resumed = await command('resume', paused.body.run.revision)
-      expect(resumed.body.run.status).toBe('waiting_for_dependency')
-      const before = desk.service().effects.length
-      let answer = (): void => {}
-      desk.service().react({ until: new Promise<void>((done) => (answer = done)) })
-      const working = stage.work()
-      await desk.service().received(before + 1)
-      await command('pause', resumed.body.run.revision)
-      answer()
-      await working
-      const remembering = await stage.run(run.id)
-      expect(remembering).toMatchObject({
-        status: 'paused',
-        pausedFrom: 'queued',
-        pendingResults: [{ status: 'succeeded' }],
-      })
-    })
   },
   servedParts(desk),
 )
-
-const WORKER = { id: 'other', leaseMs: 60_000, heartbeatMs: 20_000, abandoned: new AbortController().signal }
 
 describeKernels(
   'services that are not there',

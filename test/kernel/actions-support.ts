@@ -158,6 +158,15 @@ export function useDesk(): Desk {
   }
 }
 
+/** How often the desk was asked for what this run wants. */
+export async function countOf(desk: Desk, stage: Stage, runId: string): Promise<number> {
+  const asked = await stage.calls(runId)
+  return desk.service().effects.filter(({ body }) => asked.some(({ id }) => id === body.invocationId)).length
+}
+
+/** A reaction of the desk that never comes. */
+export const NEVER = { until: new Promise(() => {}) }
+
 export const APPROVER = { type: 'role', id: 'operator' }
 export const DEFAULT_POLICY = defaultPolicy()
 export const servedParts = (desk: Desk) => ({ actions: desk.parts, approvalAuthorizer: createDefaultAuthorizer() })

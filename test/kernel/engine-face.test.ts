@@ -106,7 +106,7 @@ test('the signal of the start stops the engine', async () => {
   await engine.start(stop.signal)
   expect((await served.api(SCOPE).get('/objectives')).status).toBe(200)
   stop.abort()
-  await vi.waitFor(async () => expect((await served.api(SCOPE).get('/objectives')).status).toBe(503))
+  await expect.poll(async () => (await served.api(SCOPE).get('/objectives')).status).toBe(503)
 })
 
 test('what is not given is not offered: no run dispatcher, no authorizer, no skills', async () => {

@@ -25,7 +25,7 @@ describeStores('engines', (open) => {
     return engine
   }
   const ended = async (it: Bench, id: string): Promise<void> => {
-    await expect.poll(async () => (await it.read(id)).status, { interval: 5, timeout: 20_000 }).toBe('completed')
+    await expect.poll(async () => (await it.read(id)).status).toBe('completed')
   }
 
   test('runs are worked on as they come, with no more than the limit at once', async () => {
@@ -49,7 +49,7 @@ describeStores('engines', (open) => {
     })
     await start(it, { scopes: [it.scope], concurrency: 6 }, 3)
     const made = await Promise.all(Array.from({ length: 10 }, () => it.create({ goal })))
-    await expect.poll(() => model().asked(goal).length, { interval: 5, timeout: 20_000 }).toBe(3)
+    await expect.poll(() => model().asked(goal).length).toBe(3)
     letGo()
     for (const { id } of made) await ended(it, id)
     expect(model().asked(goal)).toHaveLength(30)
@@ -133,9 +133,7 @@ describeStores('engines', (open) => {
       const { id } = await it.create({ goal })
       await asked
       await it.command(id, { kind, ...(kind === 'intervene' && { instruction: 'Stop that' }) })
-      await expect
-        .poll(async () => (await it.turns(id))[0]?.discardReason, { interval: 5, timeout: 20_000 })
-        .toBe(reason)
+      await expect.poll(async () => (await it.turns(id))[0]?.discardReason).toBe(reason)
       if (kind === 'intervene') await ended(it, id)
     }
   })
@@ -177,7 +175,7 @@ describeStores('engines', (open) => {
     const { id } = await it.create({ goal })
     const told = async () => (await it.events(id)).filter(({ eventType }) => eventType === 'turn.failed')
     for (const [count, wait] of [5000, 10_000, 20_000].entries()) {
-      await expect.poll(async () => (await told()).length, { interval: 5, timeout: 20_000 }).toBe(count + 1)
+      await expect.poll(async () => (await told()).length).toBe(count + 1)
       const { status, queueEnteredAt, availableAt, leaseOwner } = await it.read(id)
       expect([status, leaseOwner]).toEqual(['queued', undefined])
       const waits = Date.parse(availableAt) - Date.parse(queueEnteredAt)

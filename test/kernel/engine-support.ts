@@ -15,10 +15,11 @@ import type { Run, RunCommand } from '../../src/kernel/model/run.ts'
 import type { Turn } from '../../src/kernel/model/turn.ts'
 import { commandRun } from '../../src/kernel/runs/command.ts'
 import { createRun, type NewRun } from '../../src/kernel/runs/create.ts'
+import { saveMoved } from '../../src/kernel/runs/save.ts'
 import { wakeDueRuns } from '../../src/kernel/runs/wake.ts'
 import { Kernel } from '../../src/kernel/service.ts'
 import { listEvents } from '../../src/kernel/store/events.ts'
-import { readRecord } from '../../src/kernel/store/records.ts'
+import { lockRecord, readRecord } from '../../src/kernel/store/records.ts'
 import { runs } from '../../src/kernel/store/runs.ts'
 import { listTurns } from '../../src/kernel/store/turns.ts'
 import { startScriptedModel, type ScriptedModel } from '../support/scripted-model.ts'
@@ -132,6 +133,17 @@ export function bench(open: OpenStore, model: ScriptedModel, parts: Partial<Turn
     },
   }
   return self
+}
+
+/** The surroundings of a turn in which there is nothing. */
+export const NOTHING_AROUND = { instructions: {}, eligibleAgents: [], skills: [], actions: [] }
+
+/** What another does to a run meanwhile. */
+export const changeRun = async (it: Bench, id: string, next: (run: Run, now: number) => Run): Promise<void> => {
+  await makeChange(it.context, it.scope, BY_KERNEL, async (made) => {
+    const run = await lockRecord(made.tx, runs, it.scope, id)
+    await saveMoved(made, run, next(run, made.now))
+  })
 }
 
 /** What a test lets go when it wants. */

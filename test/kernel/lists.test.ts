@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest'
+import { writeCursor } from '../../src/kernel/routes/cursor.ts'
+import type { Key } from '../../src/kernel/store/records.ts'
+import { scopeKey } from '../../src/kernel/store/scope-key.ts'
 import { describeKernels, type Reply, type ScopedApi } from './api.ts'
 import { install } from './registry-support.ts'
 
@@ -129,6 +132,31 @@ describeKernels(
         )
       },
     )
+
+    test('kernel#11 a cursor that another version gave out is a 400', async () => {
+      const { store, api: scoped } = open()
+      const { scope, get } = scoped()
+      const statusAt = (path: string, place: Key): Promise<number> => {
+        const cursor = writeCursor(store.cursorSecret, `GET ${path}\n${scopeKey(scope)}\n{}`, place)
+        return get(`${path}?cursor=${encodeURIComponent(cursor)}`).then(({ status }) => status)
+      }
+      for (const [path, key] of [
+        ['/objectives', [-1, -1000, 'obj']],
+        ['/projects', [-1000, 'obj']],
+      ] as const) {
+        // The first walks kept the key alone, the next the beginning and the phase before it.
+        for (const place of [key, [1000, 0, ...key], [1000, 1, -1000, 'obj'], [1000, 1], [1000, 2, 5, ...key]]) {
+          expect([place, await statusAt(path, place)]).toEqual([place, 400])
+        }
+        for (const place of [
+          [1000, 0, 5, ...key],
+          [1000, 1, 5],
+          [1000, 1, 5, -1000, 'obj'],
+        ]) {
+          expect([place, await statusAt(path, place)]).toEqual([place, 200])
+        }
+      }
+    })
 
     test('kernel#11 turns and activity: limit, position and cursor out of range are 400', async () => {
       const api = open().api()

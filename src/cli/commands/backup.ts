@@ -5,6 +5,7 @@ import { version } from '../../base/version.ts'
 import type { Stores } from '../../config/dsn.ts'
 import { loadConfig, type Config } from '../../config/load.ts'
 import { BackupError, createBackup, restoreBackup, verifyBackup, type StoreFile } from '../../database/backup.ts'
+import { DamageError } from '../../database/damage.ts'
 import { dropLeases } from '../../memory/store/outbox.ts'
 import { defineCommand } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
@@ -18,8 +19,8 @@ export const create = defineCommand({
   args: { dir: { help: 'New or empty directory' } },
   flags: FLAGS,
   notes:
-    'Copies the SQLite files of one moment, beside a running server or without one, that of the kernel too. The ' +
-    'configuration, skills, keys and certificates are not in it.',
+    'Copies the SQLite files of one moment, beside a running server or without one, that of the kernel too; a damaged ' +
+    'one is refused. The configuration, skills, keys and certificates are not in it.',
   examples: ['backup create /backups/$(date +%F)', 'backup create ./copy --data-dir /var/lib/mem'],
   async run({ io, output }, { dir, ...flags }) {
     const config = loadConfig({ flags, env: io.env })
@@ -99,11 +100,14 @@ async function settle(config: Config): Promise<void> {
   await memory.close()
 }
 
+const DAMAGE_HINT = 'Stop the server and bring back a backup that is whole; `mem export` may still read what is not.'
+
 async function refused<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
     const isOfFiles = error instanceof Error && 'syscall' in error // a full disk, a path that is not ours
+    if (error instanceof DamageError) throw new CliError(EXIT.failure, error.message, DAMAGE_HINT)
     throw error instanceof BackupError || isOfFiles ? new CliError(EXIT.failure, error.message) : error
   }
 }

@@ -1,3 +1,4 @@
+import { isMap } from '../../base/json.ts'
 import type { BatchEdge } from '../../client/graph-types.ts'
 import { LINK_TYPES } from '../choices.ts'
 import { defineCommand } from '../command.ts'
@@ -61,16 +62,13 @@ function parseEdges(text: string): BatchEdge[] {
   const rows = text.trimStart().startsWith('[')
     ? parseJson('the file', text)
     : text.split('\n').flatMap((line, i) => (line.trim() === '' ? [] : [parseJson(`line ${i + 1}`, line)]))
-  const isEdges = (value: unknown): value is BatchEdge[] => Array.isArray(value) && value.every(isObject)
+  const isEdges = (value: unknown): value is BatchEdge[] => Array.isArray(value) && value.every(isMap)
   if (!isEdges(rows)) throw usageError('the file must hold JSON objects, one an Edge')
   return rows
 }
 
 function parseObject(what: string, text: string): Record<string, unknown> {
   const value = parseJson(what, text)
-  if (!isObject(value)) throw usageError(`${what} must be a JSON object`)
+  if (!isMap(value)) throw usageError(`${what} must be a JSON object`)
   return value
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

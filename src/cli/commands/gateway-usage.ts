@@ -95,7 +95,7 @@ export const cost = defineCommand({
     const answer = await callRest<CostAnswer>(context, input, call)
     await context.output.answer(answer, () => [
       ...answer.breakdown.map(({ group, cost_usd, requests }): Row => [
-        Object.values(group).join(' ') || 'none was called',
+        groupText(group),
         usd(cost_usd),
         counted(requests),
       ]),
@@ -109,6 +109,16 @@ export const cost = defineCommand({
     ])
   },
 })
+
+/** Names by themselves, numbers with what they number; requests that a group leaves out are refused ones, but for keys and users. */
+const groupText = (group: object): string => {
+  const parts = Object.entries(group).map(([by, value]: [string, unknown]) => {
+    if (typeof value === 'string') return value
+    if (typeof value === 'number') return `${by} ${value}`
+    return by === 'key' || by === 'user' ? `no ${by}` : 'none was called'
+  })
+  return [...new Set(parts)].join(' ')
+}
 
 const unknownText = ({ unknown_price_requests: unpriced, no_usage_requests: uncounted }: CostAnswer): string =>
   unpriced + uncounted > 0 ? `and ${counted(unpriced + uncounted)} of unknown cost` : ''

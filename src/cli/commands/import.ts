@@ -10,6 +10,7 @@ import type { Found } from '../../memory/importers/found.ts'
 import { readMarkdown } from '../../memory/importers/markdown.ts'
 import { readMem0 } from '../../memory/importers/mem0.ts'
 import { readServerMemory } from '../../memory/importers/server-memory.ts'
+import type { Seams } from '../../memory/seams.ts'
 import { findWorkspace } from '../../memory/store/workspaces.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
@@ -77,13 +78,15 @@ async function importExport(
   const bytes = () => readStream(io, file)
   const { metadata } = config.stores
   const isThere = metadata.driver !== 'sqlite' || existsSync(metadata.dsn)
+  // A file is read to its end before anything is replaced: one that is broken changes nothing.
+  const isThorough = dryRun || options.rule === 'overwrite'
+  const look = (seams?: Seams) => foresee(seams, (isThorough ? readExport : readChains)(bytes()), options)
+  // Nor does one that cannot be read make a store.
+  const foreseenAlone = isThere || file === '-' ? undefined : await look()
   const memory = dryRun && !isThere ? undefined : await createMemory(config, systemClock)
   try {
     const { seams, embedding } = memory?.service ?? {}
-    // A file is read to its end before anything is written: one that is broken changes nothing.
-    const isThorough = dryRun || options.rule === 'overwrite'
-    const first = isThorough ? readExport : readChains
-    const foreseen = dryRun || file !== '-' ? await foresee(seams, first(bytes()), options) : undefined
+    const foreseen = foreseenAlone ?? (dryRun || file !== '-' ? await look(seams) : undefined)
     const summary =
       dryRun || !seams || !embedding || !memory
         ? foreseen

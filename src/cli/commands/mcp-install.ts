@@ -38,6 +38,9 @@ export const mcpInstall = defineCommand({
   async run({ io, settings, output }, input) {
     const client: McpClient = MCP_CLIENTS[input.client]
     const { url } = input
+    if (url !== undefined && !/^https?:\/\/[^/]/.test(url)) {
+      throw usageError(`--url must be a URL such as http://127.0.0.1:7777/mcp, not '${url}'`)
+    }
     const connection = url === undefined ? programOf(io, input) : { url, keyed: settings.apiKey !== undefined }
     const entry = client.entry(connection)
     if (!entry) throw usageError(`${client.title} cannot use --url`, 'Leave it out: then it starts the program itself.')

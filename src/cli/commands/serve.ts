@@ -8,7 +8,8 @@ import { letYoungGenerationGrow } from '../young-generation.ts'
 export const serve = defineCommand({
   flags: SERVE_FLAGS,
   notes:
-    'Serves the REST API until SIGINT or SIGTERM; running requests then get 15 s. Without a key it binds loopback only. ' +
+    'Serves memory, platform, gateway, kernel and console until SIGINT or SIGTERM; running requests then get 15 s. ' +
+    'Without a key it binds loopback only. ' +
     'With TLS, SIGHUP makes it read the certificate again.',
   examples: ['serve', 'serve --addr :7777 --data-dir /var/lib/mem', 'MEM_API_KEY=$(cat key) mem serve --addr :7777'],
   async run({ io, settings }, input) {

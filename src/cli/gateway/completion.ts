@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { jsonOf } from '../../base/json.ts'
 import { MemoryNetworkError } from '../../client/errors.ts'
 import { EventReader } from '../../gateway/relay/sse.ts'
 import { traced } from '../connect.ts'
@@ -46,12 +47,12 @@ export async function openCompletion(
     throw signal.aborted ? error : new MemoryNetworkError(`cannot reach ${endpoint}`, error)
   })
   if (response.ok) return response
-  throw refusal(response.status, parse(await response.text()))
+  throw refusal(response.status, jsonOf(await response.text()))
 }
 
 /** A whole answer: what it says, how it ended, and all of it. */
 export async function readAnswer(response: Response): Promise<Ended & { text: string; whole: object }> {
-  const whole = parse(await response.text())
+  const whole = jsonOf(await response.text())
   const { data } = answer.safeParse(whole)
   if (!data || typeof whole !== 'object' || whole === null)
     throw new CliError(EXIT.server, 'the answer is no completion')
@@ -71,7 +72,7 @@ export async function readStream(response: Response, write: (text: string) => vo
         isWhole = true
         continue
       }
-      const value = parse(data)
+      const value = jsonOf(data)
       if (failure.safeParse(value).success) throw refusal(EXIT_STATUS, value)
       const { data: event } = answer.safeParse(value)
       const [choice] = event?.choices ?? []
@@ -97,14 +98,6 @@ function refusal(status: number, value: unknown): CliError {
   if (!data) return new CliError(exitOfStatus(status), `HTTP status ${status}`, 'Does this server have the gateway?')
   const { message, code } = data.error
   return new CliError(exitOfStatus(status), code ? `${message} (${code})` : message, HINTS[code ?? ''])
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const HINTS: Readonly<Record<string, string>> = {

@@ -72,6 +72,7 @@ export function parseParty(flag: string, text: string): Party {
   return { type, id }
 }
 
+/** `agent:<id>` or `team:<id>`, of the flag `--owner`. @throws CliError, exit code 1 */
 export function parseOwner(text: string): Owner {
   const { type, id } = parseParty('owner', text)
   if (type !== 'agent' && type !== 'team') throw usageError(`--owner '${text}' must be agent:<id> or team:<id>`)

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { jsonOf } from '../../base/json.ts'
 import { MemoryApiError } from '../../client/errors.ts'
 import { ask, send, type Call, type Connection } from '../../client/transport.ts'
 import type { Context } from '../command.ts'
@@ -83,18 +84,10 @@ async function explained<T>(work: Promise<T>): Promise<T> {
     return await work
   } catch (error) {
     if (!(error instanceof MemoryApiError)) throw error
-    const { data } = envelope.safeParse(parse(error.rawBody))
+    const { data } = envelope.safeParse(jsonOf(error.rawBody))
     if (!data) throw new CliError(exitOfStatus(error.status), error.message, 'Does this server have the platform?')
     const { code, message } = data.error
     throw new CliError(exitOfStatus(error.status), `${message} (${code})`, HINTS[code])
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Response } from 'undici'
+import { isLoopback } from '../../base/network.ts'
 import type { Dispatch, DispatchOutcome, TransportExecutor } from '../ports.ts'
 
 /** Actions of services: one POST, and what its answer means. Contract: kernel-2.md 1 */
@@ -72,9 +73,6 @@ function prepareRequest(dispatch: Dispatch): Prepared | string {
   }
   return { url, init: { headers: Object.fromEntries(headers), body } }
 }
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '[::1]' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
 
 async function readAnswer(response: Response): Promise<DispatchOutcome> {
   const { status } = response

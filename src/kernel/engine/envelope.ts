@@ -56,6 +56,7 @@ const instructionsOf = ({ definition }: Agent): Instructions => ({
   domainContext: definition.domainContext,
 })
 
+/** What the model is asked with: the run as it stands, and what is around it. Contract: kernel-1.md 14.3. */
 export function composeEnvelope(run: Run, surroundings: Surroundings, turnId: string, now: number): Envelope {
   const { id, kind, source, owner, deadline, entrypoint, goal, context, plan, checkpoint, budget } = run
   return {

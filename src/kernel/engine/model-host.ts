@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { systemClock } from '../../base/clock.ts'
 import { errorText } from '../../base/errors.ts'
+import { isMap, jsonOf } from '../../base/json.ts'
 import { redact } from '../../base/redact.ts'
 import type { Envelope } from '../model/envelope.ts'
 import { ModelFailure, type ModelCall, type ModelHost, type ModelReply, type Tokens } from '../ports.ts'
@@ -122,22 +123,6 @@ function toldCost({ headers }: Response): number | undefined {
   return /^\d{1,6}(\.\d{1,9})?$/.test(usd) ? Math.ceil(Math.round(Number(usd) * 1e9) / 1000) : undefined
 }
 
-/** What is read of an answer; the rest is the provider's own. */
-interface Completion {
-  model?: unknown
-  choices?: {
-    finish_reason?: unknown
-    message?: { tool_calls?: { function?: { name?: unknown; arguments?: unknown } }[] }
-  }[]
-  usage?: CompletionUsage
-}
-
-interface CompletionUsage {
-  prompt_tokens?: unknown
-  completion_tokens?: unknown
-  prompt_tokens_details?: { cached_tokens?: unknown } | null
-}
-
 interface Read extends Omit<ModelReply, 'usage'> {
   tokens?: Tokens
 }
@@ -145,39 +130,37 @@ interface Read extends Omit<ModelReply, 'usage'> {
 const TOO_LONG: Read = { malformed: 'the answer is larger than 4 MiB' }
 
 function readReply(text: string): Read {
-  const completion: Completion | null | undefined = parse(text)
-  if (!completion) return { malformed: 'the answer is no JSON' }
+  const completion = jsonOf(text)
+  if (!isMap(completion)) return { malformed: 'the answer is no JSON object' }
   const { model, usage, choices } = completion
-  const tokens = usage && readTokens(usage)
+  const tokens = readTokens(fieldsOf(usage))
   const about: Read = {
     ...(typeof model === 'string' && { model: model.slice(0, 256) }),
     ...(tokens && { tokens }),
   }
-  const [choice] = Array.isArray(choices) ? choices : []
-  const calls = choice?.message?.tool_calls
-  const call = Array.isArray(calls)
-    ? calls.find((made) => made.function?.name === OUTCOME_TOOL.function.name)?.function
-    : undefined
+  const [choice] = itemsOf(choices)
+  const { message, finish_reason } = fieldsOf(choice)
+  const call = itemsOf(fieldsOf(message)['tool_calls'])
+    .map((made) => fieldsOf(fieldsOf(made)['function']))
+    .find(({ name }) => name === OUTCOME_TOOL.function.name)
   if (!call) return { ...about, malformed: `${OUTCOME_TOOL.function.name} was not called` }
-  const outcome = typeof call.arguments === 'string' ? parse(call.arguments) : call.arguments
+  const outcome = typeof call['arguments'] === 'string' ? jsonOf(call['arguments']) : call['arguments']
   if (outcome !== undefined) return { ...about, outcome }
-  const cut = choice?.finish_reason === 'length' ? ': it was cut at the limit of tokens, be shorter' : ''
+  const cut = finish_reason === 'length' ? ': it was cut at the limit of tokens, be shorter' : ''
   return { ...about, malformed: `the arguments of ${OUTCOME_TOOL.function.name} are no JSON${cut}` }
 }
 
-function readTokens({ prompt_tokens, completion_tokens, prompt_tokens_details }: CompletionUsage): Tokens | undefined {
+function readTokens({ prompt_tokens, completion_tokens, prompt_tokens_details }: Fields): Tokens | undefined {
   if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined
-  const cached = prompt_tokens_details?.cached_tokens
+  const cached = fieldsOf(prompt_tokens_details)['cached_tokens']
   const cachedTokens = isCount(cached) ? Math.min(cached, prompt_tokens) : 0
   return { inputTokens: prompt_tokens, outputTokens: completion_tokens, cachedTokens }
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
-function parse(text: string): ReturnType<typeof JSON.parse> {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+type Fields = Record<string, unknown>
+
+/** A provider may leave out anything, or send something else: what is no object has no fields, what is no list no items. */
+const fieldsOf = (value: unknown): Fields => (isMap(value) ? value : {})
+const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../database/database.ts'
 import type { Attribution, Change } from '../change.ts'
-import { conflict, KernelError, notFound } from '../errors.ts'
+import { conflict, forbidden, notFound } from '../errors.ts'
 import type { Manifests } from '../model/definition.ts'
 import type { Deployments } from '../model/deployment.ts'
 import type { Party, Scope } from '../model/fields.ts'
@@ -37,8 +37,6 @@ export interface Fit<F extends FamilyName> {
   definition: Definition<F>
   before?: Deployments[F]
 }
-
-export const forbidden = (message: string): KernelError => new KernelError('forbidden', message)
 
 /** Who does it, as a body claims; the host knows better. Contract: kernel-1.md 1.3 */
 export const actorOf = (by: Attribution, claimed: { actorType: string; actorId: string }): Party =>

@@ -1,7 +1,7 @@
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { sha256 } from '../../base/hash.ts'
 import type { Change } from '../change.ts'
-import { conflict, expectRevision, invalid } from '../errors.ts'
+import { conflict, expectRevision, forbidden, invalid } from '../errors.ts'
 import type { Manifests } from '../model/definition.ts'
 import type { Amendment } from '../model/deployment.ts'
 import type { Creation } from '../model/fields.ts'
@@ -9,7 +9,7 @@ import { findDefinition, type Definition, type FamilyName } from '../store/defin
 import { amendments } from '../store/deployments.ts'
 import { insertRecord, lockRecord } from '../store/records.ts'
 import { checkManifest, scopedId } from './definitions.ts'
-import { actorOf, forbidden, readDefinition, refuseFinal, type RegistryFamily } from './family.ts'
+import { actorOf, readDefinition, refuseFinal, type RegistryFamily } from './family.ts'
 
 export interface ProposeRequest<F extends FamilyName> {
   candidate: Manifests[F]

@@ -1,5 +1,5 @@
 import type { Change } from '../change.ts'
-import { conflict, KernelError, notFound } from '../errors.ts'
+import { conflict, forbidden, notFound } from '../errors.ts'
 import type { Party } from '../model/fields.ts'
 import type { AgentRequest } from '../model/request.ts'
 import type { Run } from '../model/run.ts'
@@ -18,8 +18,6 @@ export const holderOf = (
   { requester, recipient }: Pick<AgentRequest, 'requester' | 'recipient'>,
   { owner }: Run,
 ): Party => [owner, requester, recipient].find(({ type }) => type === 'team') ?? owner
-
-const forbidden = (message: string): KernelError => new KernelError('forbidden', message)
 
 /**
  * The limits that a request stands under: of the team, as they are now, else its own.

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../database/database.ts'
 import type { Change } from '../change.ts'
-import { KernelError } from '../errors.ts'
+import { forbidden } from '../errors.ts'
 import type { Party, Scope } from '../model/fields.ts'
 import type { AgentRequest } from '../model/request.ts'
 import type { Run } from '../model/run.ts'
@@ -28,8 +28,6 @@ export const membersOf = ({ deployment }: Team, role?: string): string[] =>
     .map(({ agentDeploymentId }) => agentDeploymentId)
 
 export const isSame = (one: Party, other: Party): boolean => one.type === other.type && one.id === other.id
-
-const forbidden = (message: string): KernelError => new KernelError('forbidden', message)
 
 /** A host's identity replaces what the body claims. Contract: kernel-1.md 1.3 */
 export const principalOf = ({ by }: Change, claimed: Party): Party => (by.actorSource === 'host' ? by.actor : claimed)

@@ -40,6 +40,7 @@ interface Shapes<F extends FamilyName> {
 
 type Params = Asked<unknown>['params']
 
+/** The routes of one family's deployments, with their activations and amendments. Contract: kernel-1.md 11, 12. */
 export function deploymentRoutes<F extends FamilyName>(
   family: RegistryFamily<F>,
   { states, replace, propose }: Shapes<F>,

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { header } from '../../http/header.ts'
 import { BodyError, parseJsonObject } from '../../http/json-body.ts'
 import { TOO_LARGE } from '../../http/listener.ts'
 import type { Attribution } from '../change.ts'
@@ -50,9 +51,9 @@ function readBody({ body, headers }: FastifyRequest): Record<string, unknown> {
 }
 
 /** Headers come as Latin-1; what is beyond ASCII was sent as UTF-8 bytes. */
-function utf8Header({ headers }: FastifyRequest, name: string): string | undefined {
-  const value = headers[name]
-  return typeof value === 'string' ? Buffer.from(value, 'latin1').toString('utf8') : undefined
+function utf8Header(request: FastifyRequest, name: string): string | undefined {
+  const value = header(request, name)
+  return value === undefined ? undefined : Buffer.from(value, 'latin1').toString('utf8')
 }
 
 async function attribute(kernel: Kernel, request: FastifyRequest): Promise<Attribution> {

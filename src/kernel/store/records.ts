@@ -96,6 +96,7 @@ function updateRecord<T extends Recorded>(
   )
 }
 
+/** By the key of its table; undefined where the scope has none. */
 export async function findRecord<T extends Recorded>(
   db: Queryable,
   family: Family<T>,

@@ -22,6 +22,7 @@ export const hasDecisionRun = async (tx: Queryable, { scope, id, revision }: Age
     revision,
   ])) !== undefined
 
+/** Notes that this run decides on the request as it stands. @throws where another does already */
 export async function insertDecisionRun(
   tx: Queryable,
   { scope, id, revision }: AgentRequest,

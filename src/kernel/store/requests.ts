@@ -74,6 +74,7 @@ export async function takeDelegation(tx: Queryable, scope: Scope, holder: string
   return taken === 1
 }
 
+/** Gives back what `takeDelegation` took. */
 export async function freeDelegation(tx: Queryable, scope: Scope, holder: string): Promise<void> {
   await tx.run(`UPDATE kernel_slots SET active = active - 1 WHERE scope = $1 AND kind = 'delegation' AND name = $2`, [
     scopeKey(scope),

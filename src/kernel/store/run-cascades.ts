@@ -56,6 +56,7 @@ export async function openCascade(tx: Queryable, scope: Scope, runId: string): P
   )
 }
 
+/** No descendant is left that would have to be canceled. */
 export async function endCascade(tx: Queryable, scope: Scope, runId: string): Promise<void> {
   await tx.run('DELETE FROM kernel_run_cascades WHERE scope = $1 AND run_id = $2', [scopeKey(scope), runId])
 }

@@ -94,6 +94,7 @@ interface Found {
   recovered: boolean
 }
 
+/** Orders rows of several queries as each of them did. */
 export function compareKeys(a: Row, b: Row): number {
   for (const column of KEY) {
     const [left, right] = [a[column], b[column]]

@@ -127,6 +127,7 @@ const ORDERS = {
 } as const
 export type RunOrder = keyof typeof ORDERS
 
+/** A page of runs that match. The index: see `ORDERS`. */
 export function listRuns(
   db: Queryable,
   scope: Scope,

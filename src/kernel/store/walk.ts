@@ -1,7 +1,8 @@
 import type { Queryable } from '../../database/database.ts'
+import { invalid } from '../errors.ts'
 import type { Recorded, Scope } from '../model/fields.ts'
 import { readPosition } from './events.ts'
-import { listRecords, type Family, type PageRequest, type RecordPage } from './records.ts'
+import { listRecords, type Family, type Key, type PageRequest, type RecordPage } from './records.ts'
 import type { Conditions } from './sql.ts'
 
 const REST = 0
@@ -25,6 +26,7 @@ export interface Walk {
  * first: it misses nothing, and shows again what changed after it was shown. A write may bear a time before the walk began and
  * be committed after that: its event stands behind the position of that moment. Needs an index by recency, and
  * kernel_events_by_objective or _by_project. Contract: kernel-1.md 1.7
+ * @throws invalid for a place that a walk of another version gave out
  */
 export async function walkRecords<T extends Recorded>(
   db: Queryable,
@@ -32,6 +34,7 @@ export async function walkRecords<T extends Recorded>(
   { scope, where, columns, selector }: Walk,
   { limit, offset = 0, after, now }: PageRequest & { now: number },
 ): Promise<RecordPage<T>> {
+  if (after && !isPlace(after, columns)) throw invalid('cursor is of another version of this list: begin the list anew')
   const [start = now, phase = REST, position = await readPosition(db, scope), ...place] = after ?? []
   const began = -Number(start)
   const settled = UNSETTLED_MS - Number(start)
@@ -54,4 +57,10 @@ export async function walkRecords<T extends Recorded>(
   const changed = await listChanged(Math.max(1, room), [])
   if (room > 0) return { ...changed, items: [...rest.items, ...changed.items] }
   return { items: rest.items, ...(changed.items.length > 0 && { next: [start, CHANGED, position] }) }
+}
+
+function isPlace([start, phase, position, ...place]: Key, columns: readonly string[]): boolean {
+  if (typeof start !== 'number' || typeof position !== 'number') return false
+  if (phase === REST) return place.length === columns.length
+  return phase === CHANGED && (place.length === 0 || place.length === BY_CHANGE.columns.length)
 }

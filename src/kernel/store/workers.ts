@@ -18,6 +18,7 @@ export interface Worker {
   lastSeenAt: number
 }
 
+/** Says that a pool is there, anew each time. */
 export async function saveWorker(db: Queryable, worker: Worker): Promise<void> {
   await db.run(
     `INSERT INTO kernel_workers (scope, id, kind, run_kinds, concurrency, active, limits, last_seen_at)

@@ -143,7 +143,7 @@ test('a schema of a newer program fails, and a damaged file is told in words', a
   writeFileSync(join(data, 'mem.db'), 'this is no database, and long enough to be taken for one'.repeat(20))
   const env = { HOME: directory, MEM_DATA_DIR: data }
   const { stderr } = await runCli(['backup', 'create', join(directory, 'copy')], { env })
-  expect(stderr).toContain('The database file is damaged')
+  expect(stderr).toContain('mem.db is damaged: file is not a database')
 })
 
 test('a certificate near its end is told, one past it fails', async () => {

@@ -117,6 +117,15 @@ test('a dry run makes no store', async () => {
   expect(existsSync(join(there.directory, 'data'))).toBe(false)
 })
 
+test('a file that cannot be read makes no store', async () => {
+  await run(here, ['export', at('all.jsonl')])
+  writeFileSync(at('cut.jsonl'), readFileSync(at('all.jsonl')).subarray(0, -100))
+  writeFileSync(at('other.jsonl'), '{"a": 1}\n')
+  const refusals = [[at('none.jsonl')], [at('other.jsonl')], [at('cut.jsonl'), '--conflict', 'overwrite']]
+  for (const argv of refusals) expect(await run(there, ['import', ...argv])).toMatchObject({ code: 4, stdout: '' })
+  expect(existsSync(join(there.directory, 'data'))).toBe(false)
+})
+
 test('what cannot be read or written is told, and changes nothing', async () => {
   await run(here, ['export', at('all.jsonl')])
   await run(here, ['export', at('cut.jsonl.gz')])

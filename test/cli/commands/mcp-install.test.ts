@@ -130,6 +130,9 @@ test.each([
 
 test('claude-desktop starts programs only', async () => {
   expect((await install(['claude-desktop', '--url', url])).code).toBe(1)
+  for (const bad of ['notaurl', 'ftp://x/mcp', 'http://']) {
+    expect(await install(['cursor', '--url', bad])).toMatchObject({ code: 1, stdout: '' })
+  }
   expect((await install(['claude-desktop'])).stderr).toContain('claude_desktop_config.json')
 })
 
