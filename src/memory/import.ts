@@ -3,7 +3,7 @@ import { parseTimestamp } from '../base/clock.ts'
 import { md5 } from '../base/hash.ts'
 import type { Caller } from './caller.ts'
 import { MemoryError, notFound } from './errors.ts'
-import { ID, RESERVED_AGENTS, type Workspace } from './model.ts'
+import { MEMORY_ID, RESERVED_AGENTS, type Workspace } from './model.ts'
 import { agentIdSchema, collectionRequest, imprintRequest } from './requests.ts'
 import type { MemoryService } from './service.ts'
 import { findCollection, findCollectionByName } from './store/collections.ts'
@@ -93,7 +93,7 @@ async function imprint(
   collectionId: string | undefined,
 ): Promise<void> {
   const { memory_id: id, content, tags, chunker_id } = record
-  const isFree = id !== undefined && ID.memory.safeParse(id).success && !(await findIdUse(service.seams.metadata, id))
+  const isFree = id !== undefined && MEMORY_ID.test(id) && !(await findIdUse(service.seams.metadata, id))
   await service.imprint.run(
     caller,
     workspace,

@@ -2,8 +2,10 @@ import * as z from 'zod'
 
 /** The records of the memory service as they travel: memory.md 1. A key with `?` is left out when it has no value. */
 
+const formOf = (prefix: string): string => `^${prefix}[0-7][0-9A-HJKMNP-TV-Z]{25}$`
+export const MEMORY_ID = new RegExp(formOf('mem_'))
 /** Told in documents and not checked: an import may bring ids of another make. */
-const ulid = (prefix: string): z.ZodString => z.string().meta({ pattern: `^${prefix}[0-7][0-9A-HJKMNP-TV-Z]{25}$` })
+const ulid = (prefix: string): z.ZodString => z.string().meta({ pattern: formOf(prefix) })
 /** Ids that the service makes: memory.md 1.1. */
 export const ID = {
   workspace: ulid('ws_'),

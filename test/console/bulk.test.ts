@@ -113,6 +113,14 @@ describeOnBoth('bulk', (api) => {
     expect(bad.messages.at(-1)).toEqual({ type: 'complete', succeeded: 1, failed: 2, skipped: 0 })
   })
 
+  test('memory#156 an id that is none of ours stays behind, and a new one is made', async () => {
+    const ws = await api().workspace()
+    const records = [{ memory_id: 'note-1', content: 'from elsewhere' }]
+    const { messages } = await bulk('import', { workspace_id: ws, file: lines(records) })
+    expect(messages.at(-1)).toMatchObject({ type: 'complete', succeeded: 1 })
+    expect(await memories(ws)).toMatchObject([{ content: 'from elsewhere', id: expect.stringMatching(/^mem_\w{26}$/) }])
+  })
+
   test('memory#157 what REST refuses is refused in an import and a replay, record by record', async () => {
     const ws = await api().workspace()
     const bad = [
