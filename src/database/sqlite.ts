@@ -154,7 +154,7 @@ class SqliteDatabase implements Database {
           (error: unknown) => error,
         )
       for (const pending of batch) pending.settle(failure)
-      this.#checkpoints?.committed()
+      if (failure === undefined) this.#checkpoints?.committed()
       await new Promise((done) => setImmediate(done))
     }
     this.#flushing = undefined

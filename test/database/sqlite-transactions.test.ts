@@ -40,6 +40,12 @@ describe.each(ways)('transactions of SQLite: $synchronous, flushes at once: $flu
     expect(modes).toEqual([0o600, 0o600, 0o600])
   })
 
+  test('a closed one refuses', async () => {
+    const closed = openSqlite({ path: join(directory, 'closed.db'), ...way })
+    await closed.close()
+    await expect(closed.run('CREATE TABLE note (text TEXT NOT NULL)')).rejects.toThrow('not open')
+  })
+
   test('one alone that throws is rolled back, and the next one goes on', async () => {
     await expect(insert('a', true)).rejects.toThrow('a is not wanted')
     expect(await texts()).toEqual([])
