@@ -20,10 +20,10 @@ export const portOf = ({ port = '', protocol }: { port?: string; protocol: strin
 export function networkOf(address: string): string {
   const [, ipv4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
   if (ipv4 !== undefined || !isIPv6(address)) return ipv4 ?? address
-  const [head = '', tail = ''] = address.replace(/%.*$/, '').split('::', 2)
-  const groups = head === '' ? [] : head.split(':')
-  const missing = address.includes('::') ? 8 - groups.length - (tail === '' ? 0 : tail.split(':').length) : 0
-  return [...groups, ...Array.from({ length: missing }, () => '0')]
+  const parts = address.replace(/%.*$/, '').split('::', 2)
+  const [head = [], tail = []] = parts.map((part) => part.split(':').filter((group) => group !== ''))
+  const zeros = Array.from({ length: 8 - head.length - tail.length }, () => '0')
+  return [...head, ...zeros, ...tail]
     .slice(0, 4)
     .map((group) => parseInt(group, 16))
     .join(':')
