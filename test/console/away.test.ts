@@ -82,7 +82,7 @@ describeAtSite(
       await page.getByText(SAID).waitFor()
       await site.begin()
       await page.getByText(SAID).waitFor({ state: 'hidden' })
-      expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1)
+      await expect.poll(() => page.getByRole('heading', { level: 1 }).count()).toBe(1)
     })
   },
 )

@@ -53,7 +53,7 @@ describeInBrowser('acting in the console in a browser', (at) => {
     await page.getByRole('button', { name: 'Review changes' }).click()
     const review = page.getByRole('region', { name: 'Review' })
     await review.locator('tr.add').getByText('spelt').waitFor()
-    expect(await review.locator('tr.delete').count()).toBe(1)
+    await expect.poll(() => review.locator('tr.delete').count()).toBe(1)
     await review.getByRole('button', { name: 'Save this version' }).click()
     await page.getByRole('status').getByText('Saved').waitFor()
 
@@ -89,7 +89,7 @@ describeInBrowser('acting in the console in a browser', (at) => {
     await page.keyboard.press('Enter')
     await page.getByText('1st by words, 1st by meaning').waitFor()
     expect(page.url()).toContain('q=who+eats+bread')
-    expect(await page.locator('.hit').first().getByRole('meter').count()).toBe(2)
+    await expect.poll(() => page.locator('.hit').first().getByRole('meter').count()).toBe(2)
     await page.getByRole('button', { name: 'Save this query' }).click()
     await page.getByRole('dialog').getByLabel('Label').fill('Bread')
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
@@ -233,7 +233,7 @@ describeInBrowser('acting in the console in a browser', (at) => {
     await page.getByLabel('Operation').selectOption('imprint')
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.waitForURL(/ops=imprint/)
-    expect(await page.getByRole('table').locator('tbody > tr').count()).toBe(1)
+    await expect.poll(() => page.getByRole('table').locator('tbody > tr').count()).toBe(1)
     await page.getByRole('button', { name: 'Verify the chain' }).click()
     await page.getByText('The chain is whole.').waitFor()
     const [download] = await Promise.all([

@@ -94,7 +94,7 @@ describeInBrowser('reading the console in a browser', (at) => {
       expect([path, response?.status()]).toEqual([path, 200])
     }
     await open(`${W}?q=words`)
-    expect(await page.locator('.hit').count()).toBe(1)
+    await expect.poll(() => page.locator('.hit').count()).toBe(1)
     await open(`${W}/memories/${id}`)
     await page.getByText('Append').click()
     await page.getByLabel('Text to add at the end').fill(' and more')

@@ -214,7 +214,7 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     await form.getByLabel('Base URL').fill(`${site.local.url}/v1`)
     await form.getByRole('button', { name: 'Add' }).click()
     await page.getByRole('row', { name: /Of Bob.*private/ }).waitFor()
-    expect(await page.getByRole('table').getByRole('button').count()).toBe(4)
+    await expect.poll(() => page.getByRole('table').getByRole('button').count()).toBe(4)
     await open('/gateway/models')
     await page.getByRole('row', { name: 'helper' }).waitFor()
     expect(await page.getByRole('button', { name: 'Edit helper' }).count()).toBe(0)

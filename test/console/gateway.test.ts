@@ -83,7 +83,7 @@ describeGatewayInBrowser('the console of the gateway', (at) => {
     await page.getByRole('dialog', { name: 'Delete Spare?' }).getByRole('button', { name: 'Delete' }).click()
     await again.getByRole('button', { name: 'Delete all the same' }).click()
     await page.getByRole('status').getByText('Spare is deleted.').waitFor()
-    expect(await page.getByRole('row', { name: 'Spare' }).count()).toBe(0)
+    await expect.poll(() => page.getByRole('row', { name: 'Spare' }).count()).toBe(0)
   })
 
   test('gateway#111 an alias is made, shows its shares, and the explainer tells where a request goes', async () => {
@@ -122,7 +122,7 @@ describeGatewayInBrowser('the console of the gateway', (at) => {
     await page.getByRole('button', { name: 'Delete quick' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByText('quick is deleted.').waitFor()
-    expect(await page.getByRole('row', { name: 'helper' }).count()).toBe(1)
+    await expect.poll(() => page.getByRole('row', { name: 'helper' }).count()).toBe(1)
   })
 
   test('gateway#111 the playground streams two models side by side, with first token and cost', async () => {
@@ -184,7 +184,7 @@ describeGatewayInBrowser('the console of the gateway', (at) => {
     await page.getByRole('rowheader', { name: evil }).waitFor()
     await open('/gateway/audit')
     await page.getByRole('cell', { name: evil }).first().waitFor()
-    expect(await page.locator('main :is(script, img)').count()).toBe(1) // the page's own script
+    await expect.poll(() => page.locator('main :is(script, img)').count()).toBe(1) // the page's own script
     expect(await page.title()).not.toContain('taken')
   })
 })

@@ -105,7 +105,7 @@ describeAtSite(
       await page.getByText('Waits for a decision: Write down: the lamp is lit').waitFor()
       await page.getByRole('link', { name: 'Decide' }).click()
       const card = page.getByRole('article', { name: 'Write down: the lamp is lit' })
-      expect(await card.getByText('"text": "the lamp is lit"').count()).toBe(1)
+      await expect.poll(() => card.getByText('"text": "the lamp is lit"').count()).toBe(1)
       await card.getByRole('button', { name: 'Approve' }).click()
       await page.getByRole('status').filter({ hasText: 'Approved' }).waitFor()
       await site.service.received(before + 1)
@@ -113,7 +113,7 @@ describeAtSite(
       await page.getByRole('link', { name: goal }).click()
       await page.getByRole('heading', { name: 'Output' }).waitFor()
       expect(site.service.effects.length).toBe(before + 1)
-      expect(await page.getByText('succeeded', { exact: true }).count()).toBe(1)
+      await expect.poll(() => page.getByText('succeeded', { exact: true }).count()).toBe(1)
     })
 
     test('asking for changes needs words, and the next turn hears them', async () => {
