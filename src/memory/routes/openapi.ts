@@ -71,7 +71,7 @@ export function openApiDocument(routes: readonly Route[]): Json {
       ),
       headers: { etag: { description: 'The quoted watermark', schema: { type: 'string' } } },
       responses: {
-        error: { description: 'Refused, or failed', content: jsonOf({ $ref: uriOf('Error') }, REFUSAL) },
+        error: { description: 'Refused, or failed', content: asJson({ $ref: uriOf('Error') }, REFUSAL) },
       },
       schemas: names.schemas,
     },
@@ -91,13 +91,13 @@ function operationOf(route: Route, names: Names): Json {
     tags: [tag],
     parameters: [...pathParameters(route.path, tag), ...queryParameters(query), ...headersOf(route)],
     ...(body && {
-      requestBody: { required: true, content: jsonOf(names.request(body, `${title}Request`), example) },
+      requestBody: { required: true, content: asJson(names.request(body, `${title}Request`), example) },
     }),
     responses: {
       [status]: {
         description: schema ? 'Done' : 'Done; no body',
         ...(etag && { headers: { ETag: { $ref: '#/components/headers/etag' } } }),
-        ...(schema && { content: jsonOf(schema, exampleOf(schema, names.schemas)) }),
+        ...(schema && { content: asJson(schema, exampleOf(schema, names.schemas)) }),
       },
       ...refusals(codesOf(route)),
       default: { $ref: '#/components/responses/error' },
@@ -175,7 +175,7 @@ const ref = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/paramet
 /** The first word behind the workspace. */
 const tagOf = (path: string): string => /^\/workspaces\/:ws\/(\w+)/.exec(path)?.[1] ?? 'workspaces'
 
-const jsonOf = (schema: Json, example?: unknown): Json => ({
+const asJson = (schema: Json, example?: unknown): Json => ({
   'application/json': { schema, ...(example !== undefined && { example }) },
 })
 
@@ -185,7 +185,7 @@ function probe(operationId: string, summary: string, answers: Readonly<Record<nu
     const schema = schemaOf(answer, 'output')
     return [
       status,
-      { description: Number(status) < 300 ? 'Done' : 'Down', content: jsonOf(schema, exampleOf(schema, {})) },
+      { description: Number(status) < 300 ? 'Done' : 'Down', content: asJson(schema, exampleOf(schema, {})) },
     ]
   })
   const refused = refusals(['unauthorized', 'internal_error'])
