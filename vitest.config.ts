@@ -8,6 +8,7 @@ export default defineConfig({
     // A busy machine needs more than the second that vitest would wait.
     expect: { poll: { interval: 20, timeout: 30_000 } },
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/property-seed.ts'],
     pool: 'forks',
     maxWorkers: 2,
   },

@@ -3,7 +3,8 @@ import { STOP_WORDS } from './stop-words.ts'
 
 /**
  * The words of a text in any script: compatibility forms unified, marks stripped, lower-case; everything but letters and
- * digits separates. A run of a script written without spaces is cut into overlapping pairs of characters.
+ * digits separates. A run of a script written without spaces, its symbols with it, is cut into overlapping pairs of
+ * characters.
  */
 export function words(text: string): readonly string[] {
   if (text !== latest.text)
