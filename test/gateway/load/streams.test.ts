@@ -1,21 +1,12 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { numbersFrom } from '../../support/gateway-load/calls.ts'
 import { makeCalls } from '../../support/gateway-load/client.ts'
+import { heldMemory } from '../../support/held-memory.ts'
 import { describeInPlaces } from '../../platform/support.ts'
 import { startLoaded } from './support.ts'
 
 const STREAMS = 500
 const MOST_GROWTH = 4 * 1024 * 1024
-
-/** What is held, once garbage is collected. */
-function held(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}
 
 describeInPlaces('many streams at once', (place) => {
   test('gateway#80 500 streams at once, wave after wave: memory stays flat', { timeout: 180_000 }, async () => {
@@ -25,7 +16,7 @@ describeInPlaces('many streams at once', (place) => {
       const numbers = numbersFrom(number * 10_000, STREAMS, 'stream', 'counted stream', 'message stream')
       const seen = await makeCalls(target, numbers, STREAMS)
       expect(seen.filter(({ end, status, words }) => end !== 'whole' || status !== 200 || words !== 10)).toEqual([])
-      return held()
+      return heldMemory()
     }
     // The first waves open connections and compile what runs.
     const before = [await wave(0), await wave(1)]
