@@ -4,8 +4,11 @@
  * side (the one without --part): gateways side by side. MEM_GATEWAY_BENCH names the folder of the driver (`bench.mjs`,
  *   `mock-upstream.mjs`), which starts direct, bare proxies, the peers and this gateway in turn and prints what each costs;
  *   options are the driver's. Ours runs with everything on: a key with limits and a budget, three weighted credentials with
- *   limits, metrics, usage records. A provider of 50 ms at 128 connections, added times and rate beside direct:
+ *   limits, metrics, usage records. A provider of 50 ms whose connections ask again as soon as they are answered:
  *     node bench/run.mjs gateway --targets direct,undici-dispatch,ours --scenarios json50 --all --rounds 5 --seconds 5
+ * rate [--rate 2000] [--seconds 10]: a provider of 50 ms at 128 connections and a fixed rate: direct, bare proxy, ours. With
+ *   the driver's provider and proxy, as translation.
+ * translation [--seconds 4]: what answers of a provider of the other dialect cost beside those of one's own.
  * exact [--calls 10000]: calls of every sort, with streams, clients that go, retries, fallbacks and hits of the cache; to the end,
  *   over SIGTERM and over kill -9 in the middle. Records, analytics, cost and metrics must equal what the provider told.
  * weights [--calls 50000]: shares of three weighted credentials, one of which goes down and returns: within one in a hundred.
@@ -23,13 +26,17 @@ import { configFor, credentialsFor } from '../test/support/gateway-load/calls.ts
 import { startLoadProvider } from '../test/support/gateway-load/provider.ts'
 import { isExact } from './support/gateway-exact.ts'
 import { install, PROGRAM, SERVICES } from './support/gateway-server.ts'
+import { holdsRate } from './support/gateway-rate.ts'
 import { holdsStreams, soaks } from './support/gateway-soak.ts'
+import { translates, translationCredentials } from './support/gateway-translation.ts'
+import { driverFile } from './support/gateway-upstream.ts'
 import { keepsWeights } from './support/gateway-weights.ts'
 import { machine } from './support/measure.ts'
 
 /** The driver's. */
 const UPSTREAM_PORT = 9901
 const PORT = 9941
+const BARE_PORT = 9942
 
 /** Each in a folder of its own, as the driver wants them; the overrides let the published peer stream. */
 const PEERS = {
@@ -52,8 +59,6 @@ function installed(name: keyof typeof PEERS): string {
 
 /** @returns whether the driver came to its end */
 async function sideBySide(directory: string, given: readonly string[]): Promise<boolean> {
-  const driver = join(process.env['MEM_GATEWAY_BENCH'] ?? '', 'bench.mjs')
-  if (!existsSync(driver)) throw new Error('name the folder of the driver in MEM_GATEWAY_BENCH')
   const { env, key } = await install(directory, configFor(UPSTREAM_PORT), credentialsFor(UPSTREAM_PORT))
   const ours = {
     name: 'ours',
@@ -63,7 +68,7 @@ async function sideBySide(directory: string, given: readonly string[]): Promise<
     url: `http://127.0.0.1:${PORT}/rest/v1/llm-gateway/v1/chat/completions`,
     headers: { authorization: `Bearer ${key}` },
   }
-  const { status } = spawnSync(process.execPath, [driver, ...given], {
+  const { status } = spawnSync(process.execPath, [driverFile('bench.mjs'), ...given], {
     cwd: directory,
     stdio: 'inherit',
     env: {
@@ -83,17 +88,40 @@ const { values } = parseArgs({
     part: { type: 'string', default: 'side' },
     calls: { type: 'string' },
     minutes: { type: 'string' },
-    rate: { type: 'string', default: '150' },
+    rate: { type: 'string' },
+    seconds: { type: 'string' },
     streams: { type: 'string', default: '500' },
     out: { type: 'string', default: 'memory.jsonl' },
   },
 })
-const given = (name: 'calls' | 'minutes' | 'rate' | 'streams', otherwise = 0): number =>
+const given = (name: 'calls' | 'minutes' | 'rate' | 'seconds' | 'streams', otherwise = 0): number =>
   Number(values[name] ?? otherwise)
 
 async function run(directory: string): Promise<boolean> {
   console.log(machine())
-  if (values.part === 'side') return sideBySide(directory, process.argv.slice(2))
+  switch (values.part) {
+    case 'side':
+      return sideBySide(directory, process.argv.slice(2))
+    case 'rate':
+      return holdsRate(await install(directory, configFor(UPSTREAM_PORT), credentialsFor(UPSTREAM_PORT)), {
+        upstream: UPSTREAM_PORT,
+        bare: BARE_PORT,
+        modules: installed('proxies'),
+        rate: given('rate', 2000),
+        seconds: given('seconds', 10),
+      })
+    case 'translation':
+      return translates(await install(directory, configFor(UPSTREAM_PORT), translationCredentials(UPSTREAM_PORT)), {
+        upstream: UPSTREAM_PORT,
+        seconds: given('seconds', 4),
+      })
+    default:
+      return counted(directory)
+  }
+}
+
+/** The parts whose provider counts what it is asked. */
+async function counted(directory: string): Promise<boolean> {
   const provider = await startLoadProvider()
   const out = String(values.out)
   try {
@@ -110,7 +138,7 @@ async function run(directory: string): Promise<boolean> {
           out,
         })
       case 'soak':
-        return await soaks(installation, provider, { minutes: given('minutes', 30), rate: given('rate'), out })
+        return await soaks(installation, provider, { minutes: given('minutes', 30), rate: given('rate', 150), out })
       default:
         throw new Error(`there is no part ${String(values.part)}`)
     }
