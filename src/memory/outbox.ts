@@ -46,18 +46,23 @@ const ledgerRow = z.object({
   entry_hash: z.string(),
 })
 
+const redaction = z.object({ workspaceId: z.string(), target: z.string() })
+const ofEdge = z.object({ edgeId: z.string() })
+const ofMemory = z.object({ memoryId: z.string() })
+const ofCells = z.object({ cellNos: z.array(z.number()), model: z.string().optional() })
+
 /** Each may be applied twice, when a process dies between applying a row and deleting it. */
 const APPLY: Record<string, (tx: Queryable, payload: unknown, databases: SeamDatabases) => Promise<unknown>> = {
   'ledger append': (tx, payload) => insertEntries(tx, [ledgerRow.parse(payload)]),
   'ledger redact': (tx, payload) => {
-    const { workspaceId, target } = z.object({ workspaceId: z.string(), target: z.string() }).parse(payload)
+    const { workspaceId, target } = redaction.parse(payload)
     return redactEntries(tx, workspaceId, target)
   },
   'graph insert': (tx, payload) => insertEdge(tx, edgeSchema.parse(payload)),
-  'graph delete': (tx, payload) => deleteEdge(tx, z.object({ edgeId: z.string() }).parse(payload).edgeId),
-  'graph deleteOf': (tx, payload) => deleteEdgesOf(tx, z.object({ memoryId: z.string() }).parse(payload).memoryId),
+  'graph delete': (tx, payload) => deleteEdge(tx, ofEdge.parse(payload).edgeId),
+  'graph deleteOf': (tx, payload) => deleteEdgesOf(tx, ofMemory.parse(payload).memoryId),
   'vector delete': (tx, payload, { vectors }) => {
-    const { cellNos, model } = z.object({ cellNos: z.array(z.number()), model: z.string().optional() }).parse(payload)
+    const { cellNos, model } = ofCells.parse(payload)
     return vectors.delete(tx, cellNos, model)
   },
 }

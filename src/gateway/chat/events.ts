@@ -44,6 +44,13 @@ export interface Usage {
 
 export const NO_USAGE: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 0, reasoning: 0 }
 
+/** The beginning of an answer that tells this much of itself. */
+export const startOf = (told: { id?: string | null | undefined; model?: string | null | undefined }): ChatEvent => ({
+  kind: 'start',
+  ...(typeof told.id === 'string' && { id: told.id }),
+  ...(typeof told.model === 'string' && { model: told.model }),
+})
+
 /** An answer that is none of its dialect. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError'

@@ -32,33 +32,44 @@ export class EventReader {
   /** The events that these bytes complete. @throws EventTooLargeError */
   read(chunk: Buffer): StreamEvent[] {
     const events: StreamEvent[] = []
+    const hasCr = chunk.includes(CR)
     let at = this.#afterCr && chunk[0] === LF ? 1 : 0
     if (chunk.length > 0) this.#afterCr = false
-    for (let end = endOfLine(chunk, at); end >= 0; end = endOfLine(chunk, at)) {
-      this.#keep(chunk.subarray(at, end))
-      const event = this.#line(Buffer.concat(this.#pieces))
+    for (let end = endOfLine(chunk, at, hasCr); end >= 0; end = endOfLine(chunk, at, hasCr)) {
+      const event = this.#line(this.#textTo(chunk, at, end))
       if (event) events.push(event)
-      this.#pieces = []
       const isCr = chunk[end] === CR
       at = isCr && chunk[end + 1] === LF ? end + 2 : end + 1
       this.#afterCr = isCr && at === chunk.length && end + 1 === at
     }
-    this.#keep(chunk.subarray(at))
+    if (at < chunk.length) {
+      this.#count(chunk.length - at)
+      this.#pieces.push(chunk.subarray(at))
+    }
     return events
   }
 
-  #keep(piece: Buffer): void {
-    this.#bytes += piece.length
-    if (this.#bytes > MAX_EVENT_BYTES) throw new EventTooLargeError('an event is above 16 MiB')
-    if (piece.length > 0) this.#pieces.push(piece)
+  /** A line that ends in this chunk. */
+  #textTo(chunk: Buffer, from: number, end: number): string {
+    this.#count(end - from)
+    if (this.#pieces.length === 0) return chunk.toString('utf8', from, end)
+    const line = Buffer.concat([...this.#pieces, chunk.subarray(from, end)])
+    this.#pieces = []
+    return line.toString('utf8')
   }
 
-  #line(bytes: Buffer): StreamEvent | undefined {
-    let line = bytes.toString('utf8')
-    if (this.#isFirst && line.startsWith('\uFEFF')) line = line.slice(1)
+  #count(bytes: number): void {
+    this.#bytes += bytes
+    if (this.#bytes > MAX_EVENT_BYTES) throw new EventTooLargeError('an event is above 16 MiB')
+  }
+
+  #line(text: string): StreamEvent | undefined {
+    const line = this.#isFirst && text.startsWith('\uFEFF') ? text.slice(1) : text
     this.#isFirst = false
     if (line === '') return this.#complete()
-    const [, field, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? []
+    const colon = line.indexOf(':')
+    const field = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
     if (field === 'data') this.#data.push(value)
     else if (field === 'event') this.#event = value
     return undefined
@@ -73,8 +84,9 @@ export class EventReader {
   }
 }
 
-function endOfLine(bytes: Buffer, from: number): number {
+function endOfLine(bytes: Buffer, from: number, hasCr: boolean): number {
   const lf = bytes.indexOf(LF, from)
+  if (!hasCr) return lf
   const cr = bytes.subarray(from, lf < 0 ? bytes.length : lf).indexOf(CR)
   return cr < 0 ? lf : from + cr
 }

@@ -15,13 +15,17 @@ import type { Answer, Asked, Handler, Incoming, Writing, Written } from './route
 const REQUIRED = 'scope is required: scopeKind and scopeId in the query'
 
 /** A GET of one thing. */
-export const read =
-  <S extends z.ZodRawShape>(shape: S, ask: (asked: Asked<z.infer<z.ZodObject<S>>>) => Promise<unknown>): Handler =>
-  async ({ context, params, query }) => {
+export function read<S extends z.ZodRawShape>(
+  shape: S,
+  ask: (asked: Asked<z.infer<z.ZodObject<S>>>) => Promise<unknown>,
+): Handler {
+  const schema = z.object(shape)
+  return async ({ context, params, query }) => {
     const scope = scopeOfQuery(query)
     if (!scope) throw invalid(REQUIRED)
-    return { status: 200, body: await ask({ context, scope, params, query: readQuery(query, shape) }) }
+    return { status: 200, body: await ask({ context, scope, params, query: readQuery(query, schema) }) }
   }
+}
 
 const PAGE = {
   limit: integer(1, 100).default(50),
@@ -30,17 +34,17 @@ const PAGE = {
 }
 
 /** A GET of a bare array, with `X-Next-Cursor` where there is more; `limits` in place of 1-100. Contract: kernel-1.md 1.7 */
-export const page =
-  <S extends z.ZodRawShape>(
-    shape: S,
-    ask: (asked: Asked<z.infer<z.ZodObject<S>>>, page: PageRequest) => Promise<RecordPage<unknown>>,
-    limits: z.ZodType<number, string | undefined> = PAGE.limit,
-  ): Handler =>
-  async ({ context, route, params, query }) => {
+export function page<S extends z.ZodRawShape>(
+  shape: S,
+  ask: (asked: Asked<z.infer<z.ZodObject<S>>>, page: PageRequest) => Promise<RecordPage<unknown>>,
+  limits: z.ZodType<number, string | undefined> = PAGE.limit,
+): Handler {
+  const [filterSchema, pageSchema] = [z.object(shape), z.object({ ...PAGE, limit: limits })]
+  return async ({ context, route, params, query }) => {
     const scope = scopeOfQuery(query)
     if (!scope) throw invalid(REQUIRED)
-    const filter = readQuery(query, shape)
-    const { limit, offset, cursor } = readQuery(query, { ...PAGE, limit: limits })
+    const filter = readQuery(query, filterSchema)
+    const { limit, offset, cursor } = readQuery(query, pageSchema)
     if (cursor !== undefined && offset !== undefined) throw invalid('cursor and offset exclude each other')
     const { cursorSecret } = context.store
     const list = `${route}\n${scopeKey(scope)}\n${canonicalJson(filter)}`
@@ -58,6 +62,7 @@ export const page =
       ...(next && { headers: { 'X-Next-Cursor': writeCursor(cursorSecret, list, next) } }),
     }
   }
+}
 
 const REPLAYED = { 'Idempotent-Replay': 'true' }
 

@@ -30,17 +30,20 @@ const isSeveral = (schema: unknown): boolean =>
   ((schema instanceof z.ZodExactOptional || schema instanceof z.ZodDefault) && isSeveral(schema.unwrap()))
 
 /** @throws invalid for what is repeated but may not be, or does not fit; unknown parameters are ignored */
-export function readQuery<S extends z.ZodRawShape>(query: URLSearchParams, shape: S): z.infer<z.ZodObject<S>> {
+export function readQuery<S extends z.ZodRawShape>(
+  query: URLSearchParams,
+  schema: z.ZodObject<S>,
+): z.infer<z.ZodObject<S>> {
   const given: Record<string, unknown> = {}
-  for (const [name, schema] of Object.entries(shape)) {
+  for (const [name, field] of Object.entries(schema.shape)) {
     const values = query.getAll(name)
     if (values.length === 0) continue
     if (values.some((value) => value.includes('\0'))) throw invalid(`${name} holds the character U+0000`)
-    if (isSeveral(schema)) given[name] = values.flatMap((value) => value.split(','))
+    if (isSeveral(field)) given[name] = values.flatMap((value) => value.split(','))
     else if (values.length > 1) throw invalid(`${name} is given ${values.length} times`)
     else given[name] = values[0]
   }
-  return check(z.object(shape), given)
+  return check(schema, given)
 }
 
 /** @throws invalid naming the first place that does not fit, and why */
@@ -52,11 +55,14 @@ export function check<S extends z.ZodType>(schema: S, value: unknown): z.infer<S
   throw invalid(path === '' ? (issue?.message ?? 'invalid') : `${path}: ${issue?.message}`)
 }
 
-const scopeShape = { scopeKind: z.string().trim().min(1).max(128), scopeId: z.string().trim().min(1).max(128) }
+const scopeQuery = z.object({
+  scopeKind: z.string().trim().min(1).max(128),
+  scopeId: z.string().trim().min(1).max(128),
+})
 
 /** @throws invalid for half a scope */
 export function scopeOfQuery(query: URLSearchParams): Scope | undefined {
   if (!query.has('scopeKind') && !query.has('scopeId')) return undefined
-  const { scopeKind, scopeId } = readQuery(query, scopeShape)
+  const { scopeKind, scopeId } = readQuery(query, scopeQuery)
   return { kind: scopeKind, id: scopeId }
 }

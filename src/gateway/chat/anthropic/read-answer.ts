@@ -1,59 +1,57 @@
 import * as z from 'zod'
-import { AnswerError, NO_USAGE, type ChatEvent, type StopReason, type Usage } from '../events.ts'
-import { present } from '../parse.ts'
+import { AnswerError, NO_USAGE, startOf, type ChatEvent, type StopReason, type Usage } from '../events.ts'
 
-const count = z.int().nonnegative().nullish().transform(present)
+const count = z.int().nonnegative().nullish()
 
 const usageSchema = z.object({
   input_tokens: count,
   cache_read_input_tokens: count,
   cache_creation_input_tokens: count,
-  cache_creation: z
-    .object({ ephemeral_5m_input_tokens: count, ephemeral_1h_input_tokens: count })
-    .nullish()
-    .transform(present),
+  cache_creation: z.object({ ephemeral_5m_input_tokens: count, ephemeral_1h_input_tokens: count }).nullish(),
   output_tokens: count,
-  output_tokens_details: z.object({ thinking_tokens: count }).nullish().transform(present),
+  output_tokens_details: z.object({ thinking_tokens: count }).nullish(),
 })
 
 const blockSchema = z.object({
   type: z.string(),
-  text: z.string().nullish().transform(present),
-  thinking: z.string().nullish().transform(present),
-  signature: z.string().nullish().transform(present),
-  data: z.string().nullish().transform(present),
-  id: z.string().nullish().transform(present),
-  name: z.string().nullish().transform(present),
-  input: z.record(z.string(), z.unknown()).nullish().transform(present),
+  text: z.string().nullish(),
+  thinking: z.string().nullish(),
+  signature: z.string().nullish(),
+  data: z.string().nullish(),
+  id: z.string().nullish(),
+  name: z.string().nullish(),
+  input: z.record(z.string(), z.unknown()).nullish(),
 })
 
 const messageSchema = z.object({
-  id: z.string().nullish().transform(present),
-  model: z.string().nullish().transform(present),
-  content: z.array(blockSchema).nullish().transform(present),
-  stop_reason: z.string().nullish().transform(present),
-  stop_sequence: z.string().nullish().transform(present),
-  usage: usageSchema.nullish().transform(present),
+  id: z.string().nullish(),
+  model: z.string().nullish(),
+  content: z.array(blockSchema).nullish(),
+  stop_reason: z.string().nullish(),
+  stop_sequence: z.string().nullish(),
+  usage: usageSchema.nullish(),
 })
+
+/** A message that is no event's: its content is there. */
+const wholeSchema = messageSchema.extend({ content: z.array(blockSchema) })
 
 const eventSchema = z.object({
   type: z.string(),
-  index: z.int().nullish().transform(present),
-  message: messageSchema.nullish().transform(present),
-  content_block: blockSchema.nullish().transform(present),
+  index: z.int().nullish(),
+  message: messageSchema.nullish(),
+  content_block: blockSchema.nullish(),
   delta: z
     .object({
-      type: z.string().nullish().transform(present),
-      text: z.string().nullish().transform(present),
-      thinking: z.string().nullish().transform(present),
-      signature: z.string().nullish().transform(present),
-      partial_json: z.string().nullish().transform(present),
-      stop_reason: z.string().nullish().transform(present),
-      stop_sequence: z.string().nullish().transform(present),
+      type: z.string().nullish(),
+      text: z.string().nullish(),
+      thinking: z.string().nullish(),
+      signature: z.string().nullish(),
+      partial_json: z.string().nullish(),
+      stop_reason: z.string().nullish(),
+      stop_sequence: z.string().nullish(),
     })
-    .nullish()
-    .transform(present),
-  usage: usageSchema.nullish().transform(present),
+    .nullish(),
+  usage: usageSchema.nullish(),
 })
 
 type Delta = NonNullable<z.output<typeof eventSchema>['delta']>
@@ -89,16 +87,15 @@ function usageOf(usage: z.output<typeof usageSchema>, before: Usage): Usage {
 /** Tokens of what stands under `usage` of a whole message; undefined when it tells none. */
 export function anthropicUsage(usage: unknown): Usage | undefined {
   const { data } = usageSchema.safeParse(usage)
-  return data && (data.input_tokens !== undefined || data.output_tokens !== undefined)
-    ? usageOf(data, NO_USAGE)
-    : undefined
+  const isTold = typeof (data?.input_tokens ?? data?.output_tokens) === 'number'
+  return data && isTold ? usageOf(data, NO_USAGE) : undefined
 }
 
 /** Unknown reasons read as `stop`. */
 export const anthropicStop = (reason: string): StopReason => STOPS[reason] ?? 'stop'
 
-const minus = (all: number | undefined, part: number): number | undefined =>
-  all === undefined ? undefined : Math.max(0, all - part)
+const minus = (all: number | null | undefined, part: number): number | undefined =>
+  typeof all === 'number' ? Math.max(0, all - part) : undefined
 
 /** Reads the events of a message stream. Contract: gateway.md 5.4. */
 export class AnthropicReader {
@@ -113,13 +110,7 @@ export class AnthropicReader {
     const { index, message, content_block: block, delta, usage } = event
     switch (event.type) {
       case 'message_start': {
-        const { id, model } = message ?? {}
-        const start: ChatEvent = {
-          kind: 'start',
-          ...(id !== undefined && { id }),
-          ...(model !== undefined && { model }),
-        }
-        return [start, ...this.#counted(message?.usage)]
+        return [startOf(message ?? {}), ...this.#counted(message?.usage)]
       }
       case 'content_block_start':
         return block ? this.#block(block, index ?? 0, true) : []
@@ -136,13 +127,9 @@ export class AnthropicReader {
 
   /** A whole message. @throws AnswerError */
   readMessage(body: string): ChatEvent[] {
-    const message = parse(messageSchema.extend({ content: z.array(blockSchema) }), body)
+    const message = parse(wholeSchema, body)
     return [
-      {
-        kind: 'start',
-        ...(message.id !== undefined && { id: message.id }),
-        ...(message.model !== undefined && { model: message.model }),
-      },
+      startOf(message),
       ...message.content.flatMap((block, i) => this.#block(block, i, false)),
       ...this.#counted(message.usage),
       ...stopOf(message),
@@ -182,8 +169,8 @@ export class AnthropicReader {
 }
 
 function stopOf({ stop_reason: reason, stop_sequence: sequence }: Partial<Delta>): ChatEvent[] {
-  if (reason === undefined) return []
-  return [{ kind: 'stop', reason: anthropicStop(reason), ...(sequence !== undefined && { sequence }) }]
+  if (typeof reason !== 'string') return []
+  return [{ kind: 'stop', reason: anthropicStop(reason), ...(typeof sequence === 'string' && { sequence }) }]
 }
 
 function parse<T>(schema: z.ZodType<T>, data: string): T {

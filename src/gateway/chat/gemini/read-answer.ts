@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { AnswerError, type ChatEvent, type StopReason, type Usage } from '../events.ts'
+import { AnswerError, startOf, type ChatEvent, type StopReason, type Usage } from '../events.ts'
 import { present } from '../parse.ts'
 
 const count = z.int().nonnegative().nullish().transform(present)
@@ -93,8 +93,7 @@ export class GeminiReader {
     const events: ChatEvent[] = []
     if (!this.#started) {
       this.#started = true
-      const { responseId: id, modelVersion: model } = answer
-      events.push({ kind: 'start', ...(id !== undefined && { id }), ...(model !== undefined && { model }) })
+      events.push(startOf({ id: answer.responseId, model: answer.modelVersion }))
     }
     const [candidate] = answer.candidates ?? []
     events.push(...(candidate?.content?.parts ?? []).flatMap((part) => this.#part(part)))

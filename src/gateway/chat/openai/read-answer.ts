@@ -1,57 +1,43 @@
 import * as z from 'zod'
 import { isMap } from '../../../base/json.ts'
-import { AnswerError, type ChatEvent, type StopReason, type Usage } from '../events.ts'
-import { present } from '../parse.ts'
+import { AnswerError, startOf, type ChatEvent, type StopReason, type Usage } from '../events.ts'
 
 const callSchema = z.object({
-  index: z.int().nullish().transform(present),
-  id: z.string().nullish().transform(present),
-  function: z
-    .object({ name: z.string().nullish().transform(present), arguments: z.string().nullish().transform(present) })
-    .nullish()
-    .transform(present),
+  index: z.int().nullish(),
+  id: z.string().nullish(),
+  function: z.object({ name: z.string().nullish(), arguments: z.string().nullish() }).nullish(),
 })
 
 /** Mistral's: what was thought and said stand in one list. */
 const chunkSchema = z.object({
   type: z.string(),
-  text: z.string().nullish().transform(present),
-  thinking: z
-    .array(z.object({ text: z.string().nullish().transform(present) }))
-    .nullish()
-    .transform(present),
+  text: z.string().nullish(),
+  thinking: z.array(z.object({ text: z.string().nullish() })).nullish(),
 })
 
 const messageSchema = z.object({
-  content: z
-    .union([z.string(), z.array(chunkSchema)])
-    .nullish()
-    .transform(present),
-  refusal: z.string().nullish().transform(present),
-  reasoning_content: z.string().nullish().transform(present),
-  reasoning: z.string().nullish().transform(present),
-  tool_calls: z.array(callSchema).nullish().transform(present),
+  content: z.union([z.string(), z.array(chunkSchema)]).nullish(),
+  refusal: z.string().nullish(),
+  reasoning_content: z.string().nullish(),
+  reasoning: z.string().nullish(),
+  tool_calls: z.array(callSchema).nullish(),
 })
 
 const answerSchema = z.object({
-  id: z.string().nullish().transform(present),
-  model: z.string().nullish().transform(present),
+  id: z.string().nullish(),
+  model: z.string().nullish(),
   choices: z
     .array(
       z.object({
-        message: messageSchema.nullish().transform(present),
-        delta: messageSchema.nullish().transform(present),
-        finish_reason: z.string().nullish().transform(present),
+        message: messageSchema.nullish(),
+        delta: messageSchema.nullish(),
+        finish_reason: z.string().nullish(),
       }),
     )
-    .nullish()
-    .transform(present),
-  usage: z.unknown().optional().transform(openAiUsage),
-  x_groq: z
-    .object({ usage: z.unknown().optional().transform(openAiUsage) })
-    .nullish()
-    .transform(present),
-  error: z.unknown().optional().transform(present),
+    .nullish(),
+  usage: z.unknown().optional(),
+  x_groq: z.object({ usage: z.unknown().optional() }).nullish(),
+  error: z.unknown().optional(),
 })
 
 const STOPS: Readonly<Record<string, StopReason>> = {
@@ -107,17 +93,17 @@ export class OpenAiReader {
     if (data === '[DONE]') return []
     const answer = parseAnswer(data)
     const events: ChatEvent[] = []
-    if (answer.error !== undefined) return [{ kind: 'error', data }]
-    const { id, model, choices, usage = answer.x_groq?.usage } = answer
-    const [choice] = choices ?? []
+    if ((answer.error ?? undefined) !== undefined) return [{ kind: 'error', data }]
+    const usage = openAiUsage(answer.usage) ?? openAiUsage(answer.x_groq?.usage)
+    const [choice] = answer.choices ?? []
     if (!this.#started && choice) {
       this.#started = true
-      events.push({ kind: 'start', ...(id !== undefined && { id }), ...(model !== undefined && { model }) })
+      events.push(startOf(answer))
     }
     events.push(...this.#message(choice?.delta ?? choice?.message ?? {}))
     // Some providers give an empty reason in every chunk, which is none.
     if (choice?.finish_reason) {
-      events.push({ kind: 'stop', reason: openAiStop(choice.finish_reason) })
+      events.push({ kind: 'stop', reason: this.#stop(choice.finish_reason) })
     }
     if (usage) events.push({ kind: 'usage', usage })
     return events
@@ -125,18 +111,24 @@ export class OpenAiReader {
 
   #message(message: Partial<z.output<typeof messageSchema>>): ChatEvent[] {
     const { content } = message
-    const said = typeof content === 'string' || content === undefined ? [thought(message), spoken(content)] : []
-    const chunks = typeof content === 'object' ? content.flatMap(saidIn) : []
+    const thought = message.reasoning_content ?? message.reasoning
+    const said = Array.isArray(content) ? content.flatMap(saidIn) : [reasoned(thought), spoken(content)]
     return [
-      ...[...said, ...chunks, spoken(message.refusal)].flatMap((event) => event ?? []),
+      ...[...said, spoken(message.refusal)].flatMap((event) => event ?? []),
       ...(message.tool_calls ?? []).flatMap((call) => this.#call(call)),
     ]
+  }
+
+  /** A function that had to be called ends with `stop`, as if nothing had been called. */
+  #stop(finish: string): StopReason {
+    const reason = openAiStop(finish)
+    return reason === 'stop' && this.#calls >= 0 ? 'tool_calls' : reason
   }
 
   /** Some providers leave the index out: a call with an id is then a new one. */
   #call({ index, id, function: called }: z.output<typeof callSchema>): ChatEvent[] {
     const events: ChatEvent[] = []
-    const key = index ?? (id !== undefined ? this.#calls + 1 : this.#calls)
+    const key = index ?? (typeof id === 'string' ? this.#calls + 1 : this.#calls)
     let at = this.#indexes.get(key)
     if (at === undefined) {
       at = ++this.#calls
@@ -156,13 +148,9 @@ function parseAnswer(data: string): z.output<typeof answerSchema> {
   }
 }
 
-const spoken = (text: string | undefined): ChatEvent | undefined => (text ? { kind: 'text', text } : undefined)
+const spoken = (text: string | null | undefined): ChatEvent | undefined => (text ? { kind: 'text', text } : undefined)
 
-function thought(message: { reasoning_content?: string | undefined; reasoning?: string | undefined }) {
-  return reasoned(message.reasoning_content ?? message.reasoning)
-}
-
-const reasoned = (text: string | undefined): ChatEvent | undefined =>
+const reasoned = (text: string | null | undefined): ChatEvent | undefined =>
   text ? { kind: 'reasoning', family: 'openai', text } : undefined
 
 function saidIn({ type, text, thinking }: z.output<typeof chunkSchema>): (ChatEvent | undefined)[] {
