@@ -25,9 +25,11 @@ if (words.length === 1 && (words[0] === '--version' || words[0] === '-V')) {
 async function start() {
   // A reader that went away (`mem list | head -1`) is no failure.
   for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error) => {
-      if (error.code !== 'EPIPE') throw error
-      process.exit()
+    stream.on('error', ({ code, message }) => {
+      if (code === 'EPIPE') process.exit()
+      if (stream === process.stderr) return // there is nowhere to tell it
+      process.stderr.write(`error: cannot write to standard output: ${message}\n`)
+      process.exit(4)
     })
   }
   const [verb, next = '-'] = words

@@ -29,7 +29,7 @@ const INFO_LINE = '{"level":"info","time":"'
 export function createLogger(
   level: string,
   format: 'json' | 'text',
-  out: Pick<LineBuffer, 'write' | 'flush'> = standardError,
+  out: Pick<LineBuffer, 'write' | 'flush' | 'whenBack'> = standardError,
 ): Logger {
   const write = (line: string): void => out.write(format === 'json' ? line : toText(line))
   const options = {
@@ -49,6 +49,8 @@ export function createLogger(
   }
   const log = pino(options, { write })
   writers.set(log, write)
+  out.whenBack = (lost) =>
+    log.warn({ lost_bytes: lost }, 'the log could not be written for a while; what it said is lost')
   return log
 }
 

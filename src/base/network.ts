@@ -28,3 +28,10 @@ export function networkOf(address: string): string {
     .map((group) => parseInt(group, 16))
     .join(':')
 }
+
+/** Whether it is an address with the length of its network: `10.0.0.0/8`, `fd00::/8`. */
+export function isRange(text: string): boolean {
+  const [, address = '', bits = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
+  const version = isIP(address)
+  return version !== 0 && Number(bits) <= (version === 4 ? 32 : 128)
+}

@@ -17,6 +17,7 @@ import { openDatabase } from '../database/open.ts'
 import { createEmbedder } from '../memory/embedder/registry.ts'
 import { openContent } from '../memory/store/content/open.ts'
 import { missingPgvector } from '../memory/store/vector/pgvector-setup.ts'
+import { NETWORK_HINTS } from './error-report.ts'
 import { failed, ok, warning, type Finding, type Found } from './finding.ts'
 import { examineKernel } from './kernel/checks.ts'
 
@@ -150,10 +151,11 @@ async function checkServer(config: Config): Promise<Found> {
     if (isReady) return ok(`${url} is ready`)
     return failed(`${url} is degraded: ${JSON.stringify(adapter)}`, "See the stores above, and the server's log.")
   } catch (error) {
-    if (error instanceof MemoryNetworkError && error.code === 'ECONNREFUSED') return ok(`not running on ${url}`)
+    const code = error instanceof MemoryNetworkError ? (error.code ?? '') : ''
+    if (code === 'ECONNREFUSED') return ok(`not running on ${url}`)
     return warning(
       `${url}: ${errorText(error)}`,
-      'Does another program have this port, or a server with another key or certificate?',
+      NETWORK_HINTS[code] ?? 'Does another program have this port, or a server with another key or certificate?',
     )
   }
 }

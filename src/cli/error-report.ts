@@ -4,6 +4,7 @@ import { tame } from '../base/tame.ts'
 import { MemoryApiError, MemoryNetworkError, MemoryRequestError, MemoryTimeoutError } from '../client/errors.ts'
 import { KernelApiError } from '../client/kernel/errors.ts'
 import { ConfigError } from '../config/errors.ts'
+import { isDiskFull } from '../database/full-disk.ts'
 import type { Io } from './command.ts'
 import { CliError, EXIT, exitOfStatus } from './exit.ts'
 import type { Settings } from './settings.ts'
@@ -51,18 +52,30 @@ function explain(error: unknown, words: readonly string[]): Report {
     const hint = `See: mem ${[...words, '--help'].join(' ')}`
     return { exitCode: EXIT.usage, message: error.message.replace(/^error: /, '').replaceAll('\n', ' '), hint }
   }
+  if (isDiskFull(error))
+    return { exitCode: EXIT.failure, message: 'the disk is full', hint: 'Make room and run it again.' }
   return {
     exitCode: EXIT.failure,
     message: errorText(error),
-    hint: isDamage(error)
-      ? 'The database file is damaged: stop the server, and bring a copy back with `mem backup restore`.'
-      : 'This looks like a fault of mem; --verbose shows where.',
+    hint: storeHint(error) ?? 'This looks like a fault of mem; --verbose shows where.',
     stack: error instanceof Error ? error.stack : undefined,
   }
 }
 
-const isDamage = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^SQLITE_(CORRUPT|NOTADB)/.test(String(error.code))
+/** For verbs that open the stores themselves: what the machine did not let them do. */
+function storeHint(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return STORE_HINTS.find(([codes]) => codes.test(code))?.[1]
+}
+
+const STORE_HINTS: readonly (readonly [codes: RegExp, hint: string])[] = [
+  [
+    /^SQLITE_(CORRUPT|NOTADB)/,
+    'The database file is damaged: stop the server, and bring a copy back with `mem backup restore`.',
+  ],
+  [/^(SQLITE_(READONLY|CANTOPEN|PERM)|EACCES|EPERM|EROFS)/, 'Does this user have the right to read and write there?'],
+  [/^SQLITE_(BUSY|LOCKED)/, 'Another program holds the database: wait for its end and run it again.'],
+]
 
 const explainNetworkError = ({ message, code = '' }: MemoryNetworkError): Report => ({
   exitCode: EXIT.failure,
@@ -71,7 +84,8 @@ const explainNetworkError = ({ message, code = '' }: MemoryNetworkError): Report
 })
 
 const UNKNOWN_CERTIFICATE = 'Trust the certificate of the server: NODE_EXTRA_CA_CERTS=server.crt mem ...'
-const NETWORK_HINTS: Readonly<Record<string, string>> = {
+/** What to do next, by the system's code. */
+export const NETWORK_HINTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'Is the server running? Start it with `mem serve`, or point --endpoint (MEM_ENDPOINT) at it.',
   DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_CERTIFICATE,
   SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_CERTIFICATE,
@@ -83,9 +97,14 @@ function explainApiError(error: MemoryApiError): Report {
   return {
     exitCode: exitOfStatus(error.status),
     message: code === undefined ? error.message : `${error.message} (${code})`,
-    hint:
-      code === undefined ? 'The answer is not of the memory service. Check --endpoint (MEM_ENDPOINT).' : HINTS[code],
+    hint: hintFor(error),
   }
+}
+
+function hintFor({ envelope }: MemoryApiError): string | undefined {
+  if (!envelope) return 'The answer is not of the memory service. Check --endpoint (MEM_ENDPOINT).'
+  if (envelope.details['resource'] === 'path') return 'Check --endpoint (MEM_ENDPOINT): it has no path of its own.'
+  return HINTS[envelope.error_code]
 }
 
 /** Where nothing was answered, what stands behind it says why. */

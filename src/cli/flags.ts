@@ -4,14 +4,15 @@ import type { Flags, InputValue } from './command.ts'
 /** Teaches the parser these flags; hidden ones are understood, but not part of its help. */
 export function declareFlags(parser: Parser, flags: Flags, { hidden = false } = {}): void {
   for (const [name, flag] of Object.entries(flags)) {
-    const { short, value, help, choices } = flag
-    const option = new Option(`${short ? `-${short}, ` : ''}--${name}${value ? ` <${value}>` : ''}`, help)
+    const { short, value, help, choices, required } = flag
+    const shown = required ? `${help} (required)` : help
+    const option = new Option(`${short ? `-${short}, ` : ''}--${name}${value ? ` <${value}>` : ''}`, shown)
     if (choices) option.choices(choices)
     if (flag.list) option.argParser((text: string) => parseList(text, choices))
     if (flag.integer) option.argParser(parseInteger)
     if (flag.repeat) option.argParser((each: string, before?: readonly string[]) => [...(before ?? []), each])
     if (flag.default !== undefined) option.default(flag.default)
-    if (flag.required) option.makeOptionMandatory()
+    if (required) option.makeOptionMandatory()
     parser.addOption(option.hideHelp(hidden))
     if (flag.negatable) parser.addOption(new Option(`--no-${name}`, 'Not so'))
   }

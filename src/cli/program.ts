@@ -1,4 +1,4 @@
-import { Argument, Command as Parser, CommanderError } from 'commander'
+import { Argument, Command as Parser, CommanderError, Option } from 'commander'
 import type { Command, Flags, InputValue, Io } from './command.ts'
 import { reportError } from './error-report.ts'
 import { EXIT } from './exit.ts'
@@ -63,6 +63,7 @@ function buildProgram(run: Run): Parser {
     .helpGroup('Other:')
     .summary('Tell about a command')
     .argument('[command...]')
+    .addOption(new Option('--config <file>').hideHelp()) // as every verb of the server takes it (memory.md 11.2)
     .action(async (words: string[]) => {
       run.words = []
       const known = words.length === 0 || program.commands.some((command) => command.name() === words[0])

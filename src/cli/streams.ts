@@ -7,6 +7,7 @@ import { createGunzip, createGzip } from 'node:zlib'
 import { errorText } from '../base/errors.ts'
 import type { Io, Sink } from './command.ts'
 import { CliError, EXIT } from './exit.ts'
+import { untilStopped } from './until-stopped.ts'
 
 const isGzip = (file: string): boolean => file.endsWith('.gz')
 const hasCode = (error: unknown, ...codes: string[]): boolean =>
@@ -14,7 +15,7 @@ const hasCode = (error: unknown, ...codes: string[]): boolean =>
 
 /**
  * What `work` writes, in a new file or (`-`) on standard output; a name that ends in .gz is compressed. The file is there when
- * it is whole. @throws CliError when it exists or cannot be written
+ * it is whole; Ctrl-C leaves none. @throws CliError when it exists or cannot be written, 130 when it was interrupted
  */
 export async function writeStream<T>(io: Io, file: string, work: (write: Write) => Promise<T>): Promise<T> {
   const meter = meterOn(io.stderr, 'written')
@@ -24,7 +25,8 @@ export async function writeStream<T>(io: Io, file: string, work: (write: Write) 
       return write(text)
     })
   try {
-    return await (file === '-' ? metered((text) => writeTo(io.stdout, text)) : writeFile(file, metered))
+    if (file === '-') return await metered((text) => writeTo(io.stdout, text))
+    return await untilStopped((signal) => writeFile(file, metered, signal))
   } finally {
     meter.end()
   }
@@ -36,7 +38,7 @@ async function writeTo(out: Sink, text: string): Promise<void> {
   if (out.write(text) === false && out instanceof Writable) await once(out, 'drain')
 }
 
-async function writeFile<T>(file: string, work: (write: Write) => Promise<T>): Promise<T> {
+async function writeFile<T>(file: string, work: (write: Write) => Promise<T>, signal: AbortSignal): Promise<T> {
   if (existsSync(file)) {
     throw new CliError(EXIT.failure, `${file} exists, and nothing is overwritten`, 'Name a new file.')
   }
@@ -48,6 +50,7 @@ async function writeFile<T>(file: string, work: (write: Write) => Promise<T>): P
   written.catch(() => undefined)
   try {
     const result = await work(async (text) => {
+      signal.throwIfAborted()
       if (!input.write(text)) await Promise.race([once(input, 'drain'), written])
     })
     input.end()
@@ -56,7 +59,9 @@ async function writeFile<T>(file: string, work: (write: Write) => Promise<T>): P
     return result
   } catch (error) {
     input.destroy()
+    if (!sink.closed) await once(sink, 'close').catch(() => undefined) // opening, it would make the file after this
     await rm(draft, { force: true }).catch(() => undefined)
+    if (signal.aborted) throw new CliError(EXIT.stopped, 'interrupted', 'No file was left behind.')
     if (!hasCode(error, ...UNWRITABLE)) throw error
     throw new CliError(EXIT.failure, `cannot write ${file}: ${errorText(error)}`, 'No file was left behind.')
   }
@@ -76,6 +81,8 @@ export async function* readStream(io: Io, file: string): AsyncGenerator<Uint8Arr
     if (error instanceof CliError) throw error
     if (hasCode(error, 'Z_BUF_ERROR'))
       throw new CliError(EXIT.failure, `${file} is cut off: it ends within the gzip data`)
+    if (hasCode(error, 'Z_DATA_ERROR'))
+      throw new CliError(EXIT.failure, `${file} is damaged, or was not compressed although its name ends in .gz`)
     throw new CliError(
       EXIT.failure,
       `cannot read ${file}: ${errorText(error)}`,

@@ -1,4 +1,3 @@
-import { isDiskFull } from '../database/full-disk.ts'
 import { ConflictError } from '../memory/export/restore.ts'
 import { ExportError } from '../memory/export/format.ts'
 import { MemoryError } from '../memory/errors.ts'
@@ -28,9 +27,6 @@ export async function explained<T>(work: Promise<T>, file?: string): Promise<T> 
     }
     if (error instanceof ExportError || error instanceof SourceError || error instanceof MemoryError) {
       throw new CliError(EXIT.failure, `${about}${error.message}`)
-    }
-    if (isDiskFull(error)) {
-      throw new CliError(EXIT.failure, 'the disk is full', 'Make room and run it again: it goes on where it ended.')
     }
     throw error
   }

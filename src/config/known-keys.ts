@@ -15,6 +15,12 @@ export function fieldsOf(schema: Schema): [string, Schema][] {
   return found instanceof z.ZodObject ? Object.entries(found.shape) : []
 }
 
+/** The schema of each entry of a map that a user names the keys of; undefined for anything else. */
+export function entryOf(schema: Schema): Schema | undefined {
+  const found = bare(schema)
+  return found instanceof z.ZodRecord ? found.def.valueType : undefined
+}
+
 /** All keys below, with dots: `server`, `server.addr`, `server.tls`, `server.tls.enabled`, ... */
 const keysOf = (schema: Schema, prefix = ''): string[] =>
   fieldsOf(schema).flatMap(([name, field]) => [prefix + name, ...keysOf(field, `${prefix}${name}.`)])

@@ -112,10 +112,10 @@ function chooseKey({ api_key, api_key_file }: Values['server']): string | undefi
   }
   const [from, key] =
     api_key_file === undefined ? ['server.api_key', api_key] : ['server.api_key_file', readKeyFile(api_key_file)]
-  if (key === undefined || !/\s/.test(key)) return key
+  if (key === undefined || /^[\x21-\x7e]*$/.test(key)) return key
   throw new ConfigError(
     from,
-    `${from} holds a key with white space, which no header can carry; take one without, as of: openssl rand -hex 32`,
+    `${from} holds a key with white space, control or non-ASCII characters, which no header can carry; take one without, as of: openssl rand -hex 32`,
   )
 }
 

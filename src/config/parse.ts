@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { maskPassword } from './dsn.ts'
 import { ConfigError } from './errors.ts'
-import { fieldsOf, nearestKey } from './known-keys.ts'
+import { entryOf, fieldsOf, nearestKey } from './known-keys.ts'
 import { schema, type Values } from './schema.ts'
 import { kinds } from './values.ts'
 
@@ -53,6 +53,6 @@ function shown({ input }: Issue, key: string): string {
 
 function isSecret(key: string): boolean {
   let found: z.core.$ZodType | undefined = schema
-  for (const name of key.split('.')) found = found && new Map(fieldsOf(found)).get(name)
+  for (const name of key.split('.')) found = found && (new Map(fieldsOf(found)).get(name) ?? entryOf(found))
   return found !== undefined && kinds.get(found)?.kind === 'secret'
 }

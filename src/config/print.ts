@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import { formatDuration } from '../base/duration.ts'
 import { isMap } from '../base/json.ts'
 import { maskPassword } from './dsn.ts'
-import { fieldsOf } from './known-keys.ts'
+import { entryOf, fieldsOf } from './known-keys.ts'
 import type { Config } from './load.ts'
 import { schema } from './schema.ts'
 import { kinds } from './values.ts'
@@ -57,5 +57,8 @@ function printable(field: z.core.$ZodType, value: unknown): unknown {
   if (kind === 'secret') return HIDDEN
   if (kind === 'duration' && typeof value === 'number') return formatDuration(value)
   if (typeof value === 'string') return maskPassword(value)
-  return isMap(value) ? printableSection(field, value) : value
+  if (!isMap(value)) return value
+  const entry = entryOf(field)
+  if (!entry) return printableSection(field, value)
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, printable(entry, each)]))
 }

@@ -1,5 +1,6 @@
+import { isIP } from 'node:net'
 import * as z from 'zod'
-import { isLoopback } from '../base/network.ts'
+import { isLoopback, isRange } from '../base/network.ts'
 import { parseAddress } from './address.ts'
 import { kernel } from './kernel.ts'
 import { count, duration, lifetime, secret, text, toggle } from './values.ts'
@@ -12,6 +13,12 @@ const address = z.string().refine((value) => parseAddress(value) !== undefined, 
 
 /** `https://app.example.com`, without a path; browsers send it so. */
 const origin = z.string().regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/i, 'must be an origin like https://host, or *')
+
+const HOST = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i
+
+const allowedHost = z.string().refine((value) => HOST.test(value) || isIP(value) !== 0 || isRange(value), {
+  error: 'must be host, host:port or a range like 10.0.0.0/8',
+})
 
 const tls = z.strictObject({
   enabled: toggle(),
@@ -52,8 +59,8 @@ const storage = z.strictObject({
 const embedding = z.strictObject({
   model: z
     .string()
-    .regex(/^(hash|openai|voyage|gemini|local|noop):/, {
-      error: 'must be provider:model with a provider of hash, openai, voyage, gemini, local, noop',
+    .regex(/^((hash|noop):(default)?|(openai|voyage|gemini):.*|local:.+)$/, {
+      error: 'must be hash:default, openai:<model>, voyage:<model>, gemini:<model>, local:<path> or noop:default',
     })
     .default('hash:default'),
   base_url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
@@ -163,7 +170,7 @@ const gateway = z.strictObject({
   flush_rows: count(500, { min: 1 }),
   on_metering_full: z.enum(['reject', 'drop']).default('reject'),
   /** Private addresses that credentials may name: host, host:port or CIDR. */
-  allowed_hosts: z.array(text()).default(['127.0.0.1:11434', 'localhost:11434']),
+  allowed_hosts: z.array(allowedHost).default(['127.0.0.1:11434', 'localhost:11434']),
   /** Organizations that may use this machine's cloud roles: ids, or `*`. */
   runtime_roles: z.array(z.union([z.int().positive(), z.literal('*')])).default([]),
   /** Roots beside the system's, PEM. */

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -80,7 +80,10 @@ function read(key: string, path: string): string {
 function parsePair(cert: string, key: string): X509Certificate {
   try {
     createSecureContext({ cert, key })
-    return new X509Certificate(cert)
+    const certificate = new X509Certificate(cert)
+    // A context takes a key of another kind than the certificate's, and then serves neither.
+    if (!certificate.checkPrivateKey(createPrivateKey(key))) throw new Error('the key is not that of the certificate')
+    return certificate
   } catch (error) {
     const name = 'server.tls.cert_file'
     throw new ConfigError(name, `${name} and server.tls.key_file are no usable pair: ${errorText(error)}`)

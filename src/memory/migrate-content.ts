@@ -137,6 +137,8 @@ export class MigrateContent {
       if (signal.aborted) return
       try {
         outcomes[i] = await this.#try(row, options)
+        if (outcomes[i] === 'mismatched')
+          this.#parts.log.warn({ memory: row.memory_id }, 'the bodies of a Memory are not alike in both stores')
       } catch (error) {
         outcomes[i] = 'failed'
         this.#parts.log.error({ memory: row.memory_id, reason: errorText(error) }, 'a Memory could not be migrated')

@@ -20,7 +20,7 @@ const name = characters(200)
 const label = characters(200)
 export const agentIdSchema = characters(200)
   .min(1, 'must not be empty')
-  .refine((id) => !/[\p{Cc}\ufffd]/u.test(id), 'must be printable')
+  .refine((id) => !/[\p{Cc}\p{Cs}\ufffd]/u.test(id), 'must be printable')
 
 /** An object used as a map. z.record would lose the key `__proto__`, which a tag or a free object may have. */
 const mapOf = <V>(value: z.ZodType<V>, key: z.ZodType<string> = z.string()) =>

@@ -1,4 +1,5 @@
-import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -52,5 +53,37 @@ test('lines reach their file in order, whether they fill the buffer or wait', as
   lines.splice(2500, 0, `${'long '.repeat(20_000)}\n`)
   for (const line of lines) buffer.write(line)
   await expect.poll(() => readFileSync(path, 'utf8')).toBe(lines.join(''))
+  rmSync(directory, { recursive: true })
+})
+
+test('lines that nobody takes are lost and stop nothing; when somebody is there again, it is told', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'mem-test-lines-'))
+  const path = join(directory, 'pipe')
+  execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', path])
+  const openReader = (): number => openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  const first = openReader()
+  const buffer = new LineBuffer(openSync(path, 'w'))
+  const log = createLogger('info', 'json', buffer)
+  closeSync(first)
+  log.warn({}, 'nobody hears this')
+  log.warn({}, 'nor this')
+  await expect.poll(() => buffer.lost).toBeGreaterThan(120)
+
+  const second = openReader()
+  const heard: string[] = []
+  const read = (): string[] => {
+    const chunk = Buffer.alloc(64 * 1024)
+    try {
+      heard.push(...chunk.toString('utf8', 0, readSync(second, chunk)).trim().split('\n'))
+    } catch (error) {
+      if (!String(error).includes('EAGAIN')) throw error // nothing yet
+    }
+    return heard.filter((line) => line !== '').map((line): string => JSON.parse(line).msg)
+  }
+  log.warn({}, 'somebody hears this')
+  await expect.poll(read).toHaveLength(2)
+  expect(read()).toEqual(['somebody hears this', expect.stringContaining('could not be written')])
+  expect(JSON.parse(heard.at(-1) ?? '').lost_bytes).toBeGreaterThan(100)
+  closeSync(second)
   rmSync(directory, { recursive: true })
 })

@@ -211,6 +211,8 @@ describeInPlaces('mem gateway', (place) => {
 
     file('credentials.yaml', '- name: x\n  provider: openai\n  colour: red\n')
     expect(await apply()).toMatchObject({ code: 4, stderr: expect.stringContaining('x: colour is not a known field') })
+    file('credentials.yaml', '# nothing is no empty list')
+    expect(await apply('--prune')).toMatchObject({ code: 1, stderr: expect.stringContaining('to be a list') })
     file('credentials.yaml', 'a: [')
     expect(await apply()).toMatchObject({ code: 1, stderr: expect.stringContaining('is not YAML') })
     expect((await mem(['gateway', 'credentials', 'apply', '--file', '-'], { stdin: '[]' })).stdout).toBe('')
@@ -358,6 +360,10 @@ describeInPlaces('mem gateway', (place) => {
   test('gateway#110 chat: exit codes', async () => {
     const chat = (...argv: string[]): Promise<CliResult> => mem(['gateway', 'chat', 'hi', ...argv])
     expect(await chat()).toMatchObject({ code: 1, stderr: expect.stringContaining('--model') })
+    expect(await mem(['gateway', 'chat', '-', '--model', 'fast'], { stdin: ' \n' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the prompt is empty'),
+    })
     expect(await chat('--model', 'nobody-knows')).toMatchObject({
       code: 8,
       stderr: expect.stringMatching(/model_not_found\)\n.*gateway models/),

@@ -152,6 +152,13 @@ describe('exit codes', () => {
     expect(next).toContain(hint)
   })
 
+  test('a path that the server has not is a matter of the endpoint', async () => {
+    const details = { resource: 'path', id: '/v1/healthz' }
+    server.replies.push({ status: 404, body: { ...envelope('not_found'), details } })
+    const result = await runCli(['health'], { env })
+    expect(result).toMatchObject({ code: 8, stderr: expect.stringContaining('Check --endpoint') })
+  })
+
   test("a proxy's error page", async () => {
     server.replies.push({ status: 502, body: '<html>' })
     const result = await runCli(['health'], { env })
@@ -224,6 +231,12 @@ describe('exit codes', () => {
   })
 })
 
+test('version and help take --config as every verb of the server does', async () => {
+  expect(await runCli(['version', '--config', 'none.yaml'])).toMatchObject({ code: 0, stderr: '' })
+  const help = await runCli(['help', '--config', 'none.yaml', 'serve'])
+  expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: mem serve') })
+})
+
 describe('help', () => {
   test('of the program names every command and shows a beginning', async () => {
     const { code, stdout, stderr } = await runCli(['--help'])
@@ -237,6 +250,12 @@ describe('help', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(new RegExp(`^Examples:\n( .*\n)*.*mem ${command}`, 'm'))
     expect(await runCli(['help', ...command.split(' ')])).toMatchObject({ code: 0, stdout })
+  })
+
+  test('marks what a command cannot do without', async () => {
+    const { stdout } = await runCli(['gateway', 'keys', 'add', '--help'])
+    expect(stdout).toMatch(/^ {2}--name <name> +Name for people \(required\)$/m)
+    expect(stdout.match(/\(required\)/g)).toHaveLength(1)
   })
 
   test('of a noun lists its verbs', async () => {

@@ -33,7 +33,7 @@ describe('memory#127 key file', () => {
     expect(configError(() => load({}, { 'api-key': 'k' })).key).toBe('server.api_key')
   })
 
-  it.each(['two words', 'tab\there', 'line\nbreak', 'no\u00a0break'])(
+  it.each(['two words', 'tab\there', 'line\nbreak', 'no\u00a0break', 'ключ', 'a\u0007'])(
     'a key %j is refused wherever it stands, and not shown',
     (key) => {
       const { load } = makeWorkspace()

@@ -194,7 +194,12 @@ describe('configuration errors', () => {
     [
       'embedding: {model: bert}',
       'embedding.model',
-      `embedding.model must be provider:model with a provider of hash, openai, voyage, gemini, local, noop, not 'bert' ${path}`,
+      `embedding.model must be hash:default, openai:<model>, voyage:<model>, gemini:<model>, local:<path> or noop:default, not 'bert' ${path}`,
+    ],
+    [
+      'embedding: {model: "hash:other"}',
+      'embedding.model',
+      `embedding.model must be hash:default, openai:<model>, voyage:<model>, gemini:<model>, local:<path> or noop:default, not 'hash:other' ${path}`,
     ],
     ['- 1', 'config', './mem.yaml must hold sections with keys'],
     [

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { printableConfig } from '../../src/config/print.ts'
 import { formatDuration, parseDuration } from '../../src/base/duration.ts'
-import { makeWorkspace } from './workspace.ts'
+import { configError, makeWorkspace } from './workspace.ts'
 
 it('memory#130 hides secrets and passwords, writes durations as people do', () => {
   const { load } = makeWorkspace({
@@ -25,6 +25,22 @@ embedding: {model: "openai:x", base_url: "https://u:hidden@host/v1", inline_time
     },
   })
   expect(shown).not.toHaveProperty('apiKey')
+})
+
+it('memory#130 shows the channels of runbooks by name, and hides where they lead', () => {
+  const { load } = makeWorkspace({
+    'mem.yaml': 'runbook: {channels: {ops: {type: slack, webhook_url: "https://hooks.example/hidden"}}}',
+  })
+  expect(printableConfig(load())).toMatchObject({
+    runbook: { channels: { ops: { type: 'slack', webhook_url: '***' } } },
+  })
+})
+
+it('memory#130 says what is wrong with a secret without it', () => {
+  const { load } = makeWorkspace({ 'mem.yaml': 'runbook: {channels: {ops: {type: slack, webhook_url: 1234567}}}' })
+  const { message } = configError(() => load())
+  expect(message).toContain('runbook.channels.ops.webhook_url must be a text')
+  expect(message).not.toContain('1234567')
 })
 
 it('a duration reads back as it was written', () => {

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { parseAddress } from '../../src/config/address.ts'
 import { checkStart } from '../../src/config/start-matrix.ts'
@@ -88,6 +89,9 @@ describe('memory#129 TLS settings', () => {
     expect(configError(() => start(workspace, pair(workspace, 'a', 'b'))).message).toContain('are no usable pair')
     workspace.write('c.crt', 'nonsense')
     expect(configError(() => start(workspace, pair(workspace, 'c', 'a'))).key).toBe('server.tls.cert_file')
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    workspace.write('d.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 0o600)
+    expect(configError(() => start(workspace, pair(workspace, 'a', 'd'))).message).toContain('not that of the cert')
   })
 
   it('warns of a key open to others, and of a self-signed certificate that others meet', () => {

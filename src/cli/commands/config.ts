@@ -24,7 +24,10 @@ export const checkConfig = defineCommand({
   notes: 'Exit code 78, and the key at fault, when `mem serve` would not start with it.',
   examples: ['check-config', 'check-config --config /etc/mem.yaml'],
   async run({ io, output }, flags) {
-    const warnings = checkStart(loadConfig({ flags, env: io.env }))
+    const config = loadConfig({ flags, env: io.env })
+    const warnings = checkStart(config)
+    const { readGatewayFiles } = await import('../../gateway/files.ts')
+    readGatewayFiles(config)
     for (const warning of warnings) output.note(`warning: ${warning}`)
     await output.text({ ok: true, warnings }, 'config ok')
   },

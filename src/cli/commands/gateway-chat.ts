@@ -31,6 +31,7 @@ export const chat = defineCommand({
   async run(context, input) {
     const { io, settings } = context
     const prompt = input.prompt === '-' ? await readText(io, '-') : input.prompt
+    if (prompt.trim() === '' && input.image.length === 0) throw usageError('the prompt is empty')
     const streams = input.stream !== false && settings.output === 'text'
     const body = {
       model: input.model,

@@ -141,7 +141,7 @@ async function takeOver(
     const { service } = memory
     const place = await findWorkspace(service.seams.metadata, target)
     if (!place) throw new CliError(EXIT.notFound, `workspace ${target} does not exist here`)
-    const caller = { agentId: settings.agentId, signal: new AbortController().signal }
+    const caller = { agentId: settings.agentId }
     const fault = (where: string, message: string): unknown => io.stderr.write(`${where}: ${message}\n`)
     const options = { source: from, rule, dryRun, fault }
     const summary = await bringIn(memory, caller, place, itemsOf(io, from, file), options)

@@ -115,7 +115,7 @@ function refuseUndone({ event, errors, mismatches = 0 }: ContentMigrationState):
     throw new CliError(
       EXIT.failure,
       `${mismatches} Memories differ between the stores`,
-      'Run the copy again, then --verify.',
+      'The log above names them. Run the copy again, then --verify.',
     )
   }
 }

@@ -35,7 +35,7 @@ type Entry = z.infer<typeof entries>[number]
 
 /** The requests of a file, their secrets read; files lie beside it. @throws CliError that names the entry at fault */
 export async function readEntries(io: Io, file: string, value: unknown): Promise<Body[]> {
-  const read = entries.safeParse(value ?? [])
+  const read = entries.safeParse(value)
   if (!read.success) {
     throw usageError(`${file}: ${describeFault(read.error, value).message}`, 'It is to be a list of credentials.')
   }

@@ -68,9 +68,9 @@ function read<T>(key: string, file: string, schema: z.ZodType<T>): T {
   try {
     content = parse(readFileSync(file, 'utf8'))
   } catch (error) {
-    throw new ConfigError(key, `${file} cannot be read as YAML: ${errorText(error)}`)
+    throw new ConfigError(key, `${key}: ${file} cannot be read as YAML: ${errorText(error)}`)
   }
-  return checked(key, file, schema, content)
+  return checked(key, `${key}: ${file}`, schema, content)
 }
 
 function checked<T>(key: string, where: string, schema: z.ZodType<T>, content: unknown): T {

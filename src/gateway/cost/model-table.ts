@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { EFFORTS } from '../chat/form.ts'
+import { KINDS } from '../model.ts'
 import { parseUsd } from './money.ts'
 
 /** The model table: what models can do, and what they cost. Contract: gateway.md 2.5. */
@@ -25,7 +26,7 @@ export type Prices = z.output<typeof prices>
 
 /** A row that may stand over another of its name: what it leaves out of abilities is as there. */
 export const overridingRow = z.strictObject({
-  provider: z.string().min(1),
+  provider: z.string().refine((name) => KINDS.some((kind) => kind === name), `must be one of ${KINDS.join(', ')}`),
   model: z.string().regex(/^[^*]+\*?$|^\*$/, 'must be a name, or a pattern that ends with *'),
   usd_per_million: prices.exactOptional(),
   tiers: z.array(z.strictObject({ above_input_tokens: z.int().positive(), usd_per_million: prices })).exactOptional(),

@@ -39,6 +39,9 @@ export interface ImportOptions {
   fault: (where: string, message: string) => void
 }
 
+/** Who brings it in. */
+type Importer = Omit<Caller, 'requestId' | 'startedAt' | 'signal'>
+
 /** Side by side, so that they share commits. */
 const AT_ONCE = 64
 const EDGE_TYPE = 'references'
@@ -50,7 +53,7 @@ const EDGE_TYPE = 'references'
  */
 export async function bringIn(
   parts: { service: MemoryService; ids: IdSource },
-  caller: Omit<Caller, 'requestId' | 'startedAt'>,
+  caller: Importer,
   workspace: Workspace,
   items: AsyncIterable<Found>,
   options: ImportOptions,
@@ -89,7 +92,7 @@ class BringIn {
   readonly summary: ImportSummary = { memories: none(), edges: none(), collections_added: 0 }
   readonly #service: MemoryService
   readonly #ids: IdSource
-  readonly #caller: Omit<Caller, 'requestId' | 'startedAt'>
+  readonly #caller: Importer
   readonly #workspace: Workspace
   readonly #options: ImportOptions
   readonly #collections = new Map<string, Promise<string>>()
@@ -99,7 +102,7 @@ class BringIn {
 
   constructor(
     { service, ids }: { service: MemoryService; ids: IdSource },
-    caller: Omit<Caller, 'requestId' | 'startedAt'>,
+    caller: Importer,
     workspace: Workspace,
     options: ImportOptions,
   ) {
@@ -130,7 +133,8 @@ class BringIn {
   }
 
   #request(): Caller {
-    return { ...this.#caller, requestId: this.#ids('req_'), startedAt: performance.now() }
+    const { signal } = new AbortController() // one for all would have many listeners
+    return { ...this.#caller, signal, requestId: this.#ids('req_'), startedAt: performance.now() }
   }
 
   #idOf(key: string): string {

@@ -61,7 +61,9 @@ async function isFolder(entry: Dirent): Promise<boolean> {
 }
 
 async function readText(path: string): Promise<FrontMatter> {
-  if ((await stat(path)).size > CONTENT_MAX) throw new Error(TOO_LARGE)
+  const found = await stat(path)
+  if (!found.isFile()) throw new Error('it is no file') // a pipe would be read without end
+  if (found.size > CONTENT_MAX) throw new Error(TOO_LARGE)
   const bytes = await readFile(path)
   let text: string
   try {

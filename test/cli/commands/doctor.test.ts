@@ -1,4 +1,6 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -57,6 +59,21 @@ test('a running server is found ready, with its key', async () => {
   const wrong = await doctor({ ...running, MEM_API_KEY: 'other' })
   expect([wrong.code, wrong.found['server']]).toEqual([0, expect.stringContaining('warning')])
   await api.stop()
+})
+
+test('a server whose certificate is not trusted here is told with what to do', async () => {
+  const { certFile, keyFile } = writePair(directory, await createPair({ host: '127.0.0.1', now: Date.now() }))
+  const [host = '', port = ''] = addr.split(':')
+  const server = createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }).listen(Number(port), host)
+  await once(server, 'listening')
+  const config = join(directory, 'tls.yaml')
+  writeFileSync(config, `server: {tls: {enabled: true, cert_file: ${certFile}, key_file: ${keyFile}}}`)
+  const { findings } = await doctor({ MEM_CONFIG: config })
+  expect(findings.find(({ check }) => check === 'server')).toMatchObject({
+    state: 'warning',
+    fix: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+  })
+  server.close()
 })
 
 test('what does not answer is named, with what to do, and no password', async () => {

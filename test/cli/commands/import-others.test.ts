@@ -79,6 +79,10 @@ const seen = (): Promise<{ memories: Seen[]; edges: string[] }> =>
     }
   })
 
+/** What was asked for and refused moves an agent's `last_seen_at`, and so the digest at the end. */
+const withoutAgents = (text: string): string[] =>
+  text.split('\n').filter((line) => !/^{"type":"(agent|end)"/.test(line))
+
 const entity = (name: string, ...observations: string[]) => ({
   type: 'entity',
   name,
@@ -86,6 +90,17 @@ const entity = (name: string, ...observations: string[]) => ({
   observations,
 })
 const relation = (from: string, relationType: string, to: string) => ({ type: 'relation', from, to, relationType })
+
+test('many at once bring no warning of the runtime onto the terminal', async () => {
+  const warnings: string[] = []
+  const listen = ({ message }: Error): unknown => warnings.push(message)
+  process.on('warning', listen)
+  const entities = Array.from({ length: 70 }, (_, i) => entity(`n${i}`, 'Likes rye.'))
+  const { summary } = await bring('server-memory', write('many.jsonl', lines(...entities)))
+  expect(summary).toMatchObject({ memories: { added: 70 } })
+  process.off('warning', listen)
+  expect(warnings).toEqual([])
+})
 
 test('server-memory: entities, relations, faults with their lines, and the same again', async () => {
   const path = write(
@@ -128,7 +143,7 @@ test('server-memory: entities, relations, faults with their lines, and the same 
   const before = await exported(place)
   const again = await bring('server-memory', path)
   expect(again.summary).toMatchObject({ memories: { added: 0, unchanged: 2 }, edges: { added: 0, unchanged: 1 } })
-  expect(await exported(place)).toBe(before)
+  expect(withoutAgents(await exported(place))).toEqual(withoutAgents(before))
   expect(await verified(place)).toMatchObject([{ ok: true }])
 })
 

@@ -95,8 +95,10 @@ test('what a call may cost before it is made: its own cap, else that of the mode
   expect(estimateCeiling(row('gpt-4o'), 1000, 10)).toBe(2_500_000n + 100_000n)
   expect(estimateCeiling(row('gpt-4o'), 0)).toBe(163_840_000n)
   expect(estimateCeiling(row('gpt-4o'), 1000, 10, 3)).toBe(2_500_000n + 300_000n)
-  const capless = loadModelTable({ prices: [{ provider: 'x', model: 'y', usd_per_million: { input: 1, output: 1 } }] })
-  expect(estimateCeiling(rowOf(capless, 'x', { upstream: 'y' }), 0)).toBe(4_096_000n)
+  const capless = loadModelTable({
+    prices: [{ provider: 'ollama', model: 'y', usd_per_million: { input: 1, output: 1 } }],
+  })
+  expect(estimateCeiling(rowOf(capless, 'ollama', { upstream: 'y' }), 0)).toBe(4_096_000n)
   expect(estimateCeiling(row('text-embedding-3-small'), 1000, 0)).toBe(20_000n)
 })
 
@@ -111,7 +113,10 @@ test('a fault in prices names the file or the key, and what is wrong', () => {
   const load = (text: string) => () => loadModelTable({ prices: [], priceFile: priceFile(text) })
   expect(load('models: [{ provider: openai }]')).toThrow(/prices\.yaml: models\[0\]\.model/)
   expect(load('models: [')).toThrow(/prices\.yaml cannot be read as YAML/)
-  expect(load('models: [{ provider: a, model: b, usd_per_million: { input: -1 } }]')).toThrow(/usd_per_million\.input/)
+  expect(load('models: [{ provider: groq, model: b, usd_per_million: { input: -1 } }]')).toThrow(
+    /usd_per_million\.input/,
+  )
+  expect(load('models: [{ provider: opneai, model: b }]')).toThrow(/models\[0\]\.provider must be one of openai,/)
   expect(() => loadModelTable({ prices: [], priceFile: '/nowhere.yaml' })).toThrow('/nowhere.yaml')
-  expect(() => loadModelTable({ prices: [{ provider: 'a', model: '*b' }] })).toThrow(/gateway\.prices: \[0\]\.model/)
+  expect(() => loadModelTable({ prices: [{ provider: 'groq', model: '*b' }] })).toThrow(/gateway\.prices: \[0\]\.model/)
 })

@@ -19,7 +19,9 @@ describe('front matter', () => {
   })
 
   it('that is no YAML is told', () => {
-    expect(() => splitFrontMatter('---\ntitle: [\n---\n')).toThrow(/flow/i)
+    expect(() => splitFrontMatter('---\ntitle: [\n---\n')).toThrow(
+      /^its front matter is no YAML: .* at line \d, column \d+$/,
+    )
   })
 })
 
@@ -73,4 +75,13 @@ test('a linked folder is read, but not for ever; hidden ones are not', async () 
   const found: string[] = []
   for await (const item of readMarkdown(join(root, 'notes'))) found.push(`${item.kind} ${item.where}`)
   expect(found).toEqual(['memory a.md', 'memory linked/e.MD', 'memory sub/b.markdown'])
+})
+
+test('what only looks like a file is told, and not read without end', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'mem-test-markdown-'))
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  symlinkSync('/dev/zero', join(directory, 'endless.md'))
+  const found = []
+  for await (const item of readMarkdown(directory)) found.push(item)
+  expect(found).toEqual([{ kind: 'fault', where: 'endless.md', message: 'it is no file' }])
 })
