@@ -38,7 +38,10 @@ export class MemoryTimeoutError extends Error {
   }
 }
 
-/** The server could not be reached, or what answered does not speak the protocol. */
+/**
+ * The server could not be reached, went away before its answer was whole (a mutation may or may not have been applied), or
+ * what answered does not speak the protocol.
+ */
 export class MemoryNetworkError extends Error {
   /** The system's code, as `ECONNREFUSED`, where there is one. */
   readonly code?: string

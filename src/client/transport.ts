@@ -62,13 +62,13 @@ export interface Answer {
 /** Sends one call, once. @throws MemoryTimeoutError, MemoryNetworkError; MemoryRequestError when nothing could be sent. */
 export async function exchange(connection: Connection, call: Call): Promise<Answer> {
   const url = buildUrl(connection.endpoint, call)
-  const timeout = AbortSignal.timeout(connection.timeoutMs)
+  const timeout = timeoutSignal(connection.timeoutMs)
   const init: RequestInit = {
     method: call.method,
     headers: buildHeaders({ ...connection.headers, ...call.headers }, call.body !== undefined),
     redirect: 'manual', // following one would turn a POST into a GET
     signal: call.signal ? AbortSignal.any([timeout, call.signal]) : timeout,
-    ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+    ...(call.body !== undefined && { body: encodeBody(call.body) }),
   }
   const { fetch } = connection // called without a receiver: the platform's own refuses a foreign one
   try {
@@ -82,22 +82,41 @@ export async function exchange(connection: Connection, call: Call): Promise<Answ
   }
 }
 
+/** The most that a timer holds: some 25 days. */
+const LONGEST_MS = 2 ** 31 - 1
+
+function timeoutSignal(ms: number): AbortSignal {
+  if (!(ms > 0)) throw new MemoryRequestError(`timeoutMs must be above 0, not ${ms}`)
+  return AbortSignal.timeout(Math.min(Math.ceil(ms), LONGEST_MS))
+}
+
+function encodeBody(body: object): string {
+  try {
+    return JSON.stringify(body)
+  } catch (cause) {
+    throw new MemoryRequestError('the request holds what JSON cannot carry', cause)
+  }
+}
+
 function buildUrl(endpoint: string, call: Call): URL {
-  if (!/^https?:\/\//i.test(endpoint) || !URL.canParse(endpoint)) {
+  const base = URL.canParse(endpoint) ? new URL(endpoint) : undefined
+  if (!base || !/^https?:$/.test(base.protocol)) {
     throw new MemoryRequestError(`the endpoint must be a URL such as http://127.0.0.1:7777, not '${endpoint}'`)
   }
+  if (base.username || base.password || base.search || base.hash) {
+    throw new MemoryRequestError('the endpoint must be a URL without user, password, query and fragment')
+  }
   const { literals, segments } = call.path
-  const encoded = literals.map((literal, i) => literal + encodeSegment(segments[i]))
-  const url = new URL(endpoint.replace(/\/+$/, '') + encoded.join(''))
+  const encoded = literals.map((literal, i) => (i < segments.length ? literal + encodeSegment(segments[i]) : literal))
+  const url = new URL(base.href.replace(/\/+$/, '') + encoded.join(''))
   const given: [string, Scalar | undefined][] = Object.entries(call.query ?? {})
   for (const [key, value] of given) if (value !== undefined) url.searchParams.set(key, String(value))
   return url
 }
 
-/** An empty, `.` or `..` segment would change which resource the URL names: `forget('..')` must not reach the workspace. */
+/** A missing, empty, `.` or `..` segment would change which resource the URL names: `forget('..')` must not reach the workspace. */
 function encodeSegment(segment: string | undefined): string {
-  if (segment === undefined) return '' // after the last literal
-  if (segment === '' || segment === '.' || segment === '..') {
+  if (segment === undefined || segment === '' || segment === '.' || segment === '..') {
     throw new MemoryRequestError(`'${segment}' cannot name anything in a path`)
   }
   try {

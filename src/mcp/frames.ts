@@ -72,11 +72,6 @@ export function readFrame(bytes: Uint8Array): unknown {
   } catch {
     throw new RpcError(ERRORS.parse, 'the frame is not JSON in UTF-8', undefined, 400)
   }
-  try {
-    refuseBad(value, false)
-  } catch (error) {
-    throw error instanceof BodyError ? badFrame(error.message) : error
-  }
   if (Array.isArray(value) && value.length === 0) throw badFrame('the array of messages is empty')
   return value
 }
@@ -84,6 +79,11 @@ export function readFrame(bytes: Uint8Array): unknown {
 /** @throws RpcError when it is neither request nor notification. */
 export function readMessage(message: unknown): Message {
   if (!isMap(message)) throw badFrame('a message must be an object')
+  try {
+    refuseBad(message, false)
+  } catch (error) {
+    throw error instanceof BodyError ? badFrame(error.message) : error
+  }
   const { jsonrpc, id, method, params = {} } = message
   if (jsonrpc !== '2.0') throw badFrame('jsonrpc must be "2.0"')
   if (typeof method !== 'string') throw badFrame('method must be a string')

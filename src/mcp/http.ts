@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import websocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isMap } from '../base/json.ts'
@@ -57,12 +58,13 @@ interface Sessions {
 /** Mounts the tool server over WebSocket. */
 export function mountMcpSocket(app: FastifyInstance, parts: SessionParts, settings: McpHttpSettings): void {
   const life: Life = { calls: new Set(), isEnding: false }
+  const requestIds = new WeakMap<IncomingMessage, string>()
   // UTF-8 is checked where frames are read: there a bad one ends nothing.
   app.register(websocket, {
     preClose: async () => {
       life.isEnding = true
       await Promise.all(life.calls)
-      for (const socket of app.websocketServer.clients) socket.close(GOING_AWAY)
+      for (const socket of app.websocketServer.clients) sayGoodbye(socket)
     },
     options: { server: webSocketUpgrades(app.server), maxPayload: MESSAGE_MAX_BYTES, skipUTF8Validation: true },
   })
@@ -71,6 +73,7 @@ export function mountMcpSocket(app: FastifyInstance, parts: SessionParts, settin
     if (request.headers.upgrade !== undefined) request.raw.socket.destroySoon()
   })
   app.register(async (scope) => {
+    scope.websocketServer.on('headers', (headers, raw) => headers.push(`X-Request-ID: ${requestIds.get(raw)}`))
     scope.route({
       method: 'GET',
       url: PATH,
@@ -79,6 +82,7 @@ export function mountMcpSocket(app: FastifyInstance, parts: SessionParts, settin
         if (!request.ws) return
         refuseBadHandshake(request)
         peerOf(parts, request, settings)
+        requestIds.set(request.raw, request.id)
       },
       wsHandler: (socket, request) => {
         logAccess(request, 101)
@@ -128,6 +132,15 @@ interface Life {
 }
 
 const GOING_AWAY = 1001
+/** So long a client has to read what was sent to it, and to take its leave. */
+const GOODBYE_MS = 5000
+
+/** A client that is silent must not keep the program from ending. */
+function sayGoodbye(socket: Socket): void {
+  const late = setTimeout(() => socket.terminate(), GOODBYE_MS)
+  socket.once('close', () => clearTimeout(late))
+  socket.close(GOING_AWAY)
+}
 
 function serveSocket(socket: Socket, session: Session, life: Life): void {
   const send = (frame: string): void => {

@@ -67,7 +67,7 @@ const incomplete = (field: string): RpcError =>
   new RpcError(
     ERRORS.arguments,
     `_meta must hold ${META}${field}`,
-    { error_code: 'invalid_input', details: { field: `_meta.${META}${field}` } },
+    { error_code: 'invalid_input', status: 400, details: { field: `_meta.${META}${field}` } },
     400,
   )
 

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { secretEquals } from '../base/hash.ts'
 import { isMap } from '../base/json.ts'
 import { MEMORY_ERRORS, MemoryError, invalidInput } from '../memory/errors.ts'
-import type { Claim } from '../memory/identity.ts'
+import { providerOf, verificationFailed, type Claim } from '../memory/identity.ts'
 import type { Logger } from '../memory/ports.ts'
 import { parseWith } from '../memory/routes/route.ts'
 import type { MemoryTools } from '../memory/tools/index.ts'
@@ -161,7 +161,8 @@ export class Session {
   /** Nothing changes unless all of it is right: the key, then the agent. */
   #initialize(params: Params): object {
     const said = { ...metaOf(params), ...params }
-    if (said['apiKey'] === undefined ? !this.#authorized : !this.#isKey(said['apiKey'])) throw unauthorized(WRONG_KEY)
+    if (said['apiKey'] !== undefined && !this.#isKey(said['apiKey'])) throw unauthorized(WRONG_KEY)
+    if (said['apiKey'] === undefined && !this.#authorized) throw unauthorized(NO_KEY)
     this.#pinned = this.#readClaim(said) ?? this.#pinned
     this.#authorized = true
     this.#isBegun = true
@@ -176,15 +177,20 @@ export class Session {
   }
 
   /** The agent that a handshake names, verified. */
-  #readClaim({ agentId, identityProvider: provider, identityProof: proof }: Params): Claim | undefined {
-    if (agentId === undefined) return undefined
-    const claim = {
-      agentId: refuseAs(ERRORS.arguments, {}, () => parseWith(handshakeAgent, { agentId }).agentId),
-      provider: typeof provider === 'string' ? provider : undefined,
-      proof: isMap(proof) ? proof : undefined,
-    }
-    refuseAs(ERRORS.unauthorized, {}, () => this.#parts.tools.verify(claim))
-    return claim
+  #readClaim(said: Params): Claim | undefined {
+    if (said['agentId'] === undefined) return undefined
+    const { agentId, identityProvider: provider } = refuseAs(ERRORS.arguments, {}, () =>
+      parseWith(handshakeAgent, said),
+    )
+    const proof = said['identityProof']
+    return refuseAs(ERRORS.unauthorized, {}, () => {
+      if (proof !== undefined && !isMap(proof)) {
+        throw verificationFailed(providerOf(provider), 'identityProof must be an object')
+      }
+      const claim = { agentId, provider, proof }
+      this.#parts.tools.verify(claim)
+      return claim
+    })
   }
 
   async #call(
@@ -231,7 +237,7 @@ const WRONG_KEY = 'apiKey is not the key of this server'
 const unauthorized = (message: string): RpcError =>
   new RpcError(ERRORS.unauthorized, message, dataOf(new MemoryError('unauthorized', message)))
 
-const handshakeAgent = z.object({ agentId: agentIdSchema })
+const handshakeAgent = z.object({ agentId: agentIdSchema, identityProvider: z.string().optional() })
 
 /** Gives a refusal of the service the code that it has at this place. */
 function refuseAs<T>(code: number, data: object, action: () => T): T {

@@ -265,6 +265,17 @@ describe('settings', () => {
   })
 })
 
+test('the address may end with slashes and spaces, and patience be broken or endless', async () => {
+  for (const [endpoint, timeoutMs] of [
+    [`${server.endpoint}//`, 10_000 / 3],
+    [` ${server.endpoint} `, Infinity],
+  ] as const) {
+    server.replies.push({ body: { ok: true } })
+    expect(await new MemoryClient(endpoint, undefined, { timeoutMs }).health()).toEqual({ ok: true })
+  }
+  expect(server.requests.map(({ url }) => url)).toEqual(['/healthz', '/healthz'])
+})
+
 describe('errors', () => {
   const envelope = { error_code: 'cas_conflict', message: 'head moved', details: { head_watermark: 'wmk_2' } }
 
@@ -322,12 +333,25 @@ describe('errors', () => {
     silent.close()
   })
 
+  test('a password in the address is refused, and not told back', async () => {
+    const { host } = new URL(server.endpoint)
+    const error = await new MemoryClient(`http://user:hidden@${host}`).health().catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(MemoryRequestError)
+    expect(String(error)).not.toContain('hidden')
+    expect(server.requests).toEqual([])
+  })
+
   test.each([
+    ['a missing id', () => Reflect.apply(client.lookup.bind(client), undefined, ['ws_1'])],
     ['an empty id', () => client.deleteWorkspace('')],
     ['a dot segment, which would name the workspace', () => client.forget('ws_1', '..')],
     ['a dot key', () => client.setTag('ws_1', 'mem_1', '.', 'v')],
     ['an unpaired surrogate', () => client.lookup('ws_1', '\ud800')],
     ['an address without scheme', () => new MemoryClient('localhost:7777').health()],
+    ['an address with a query', () => new MemoryClient('http://h/?a=b').health()],
+    ['an address with a fragment', () => new MemoryClient('http://h/#a').health()],
+    ['a request that is no JSON', () => client.imprint('ws_1', Object({ content: 1n }))],
+    ['patience that is no time', () => new MemoryClient('http://h', 'k', { timeoutMs: Number.NaN }).health()],
     ['an agent id that no header can carry', () => new MemoryClient('http://h', 'k', { agentId: 'agent\nb' }).health()],
   ])('%s is refused before anything is sent', async (_, call) => {
     await expect(call()).rejects.toBeInstanceOf(MemoryRequestError)

@@ -43,7 +43,8 @@ describe.each(['stdio', 'WebSocket'] as const)('memory#148 frames over %s', (tra
     ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null],
     ['{"jsonrpc":"2.0","id":null,"method":"ping"}', null],
     ['{"jsonrpc":"2.0","id":5,"result":{}}', 5],
-    [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, null],
+    ['{"jsonrpc":"2.0","id":6,"method":"ping","params":{"a":1e999}}', 6],
+    [`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`, 7],
   ])('bad frame %.60s is -32600', async (frame, id) => {
     wire.write(frame)
     expect(await wire.next()).toEqual(error(-32600, id))
@@ -82,6 +83,11 @@ describe.each(['stdio', 'WebSocket'] as const)('memory#148 frames over %s', (tra
     const message = (id: unknown, method: unknown): object => ({ jsonrpc: '2.0', id, method })
     wire.write(JSON.stringify([message('a', 'ping'), { jsonrpc: '2.0', method: 'x' }, 7, message('b', 'nonsense')]))
     expect(await wire.next()).toEqual([{ jsonrpc: '2.0', id: 'a', result: {} }, error(-32600), error(-32601, 'b')])
+  })
+
+  test('a bad message in an array spoils no other', async () => {
+    wire.write(`[${'['.repeat(100_000)}${']'.repeat(100_000)},{"jsonrpc":"2.0","id":"c","method":"ping"}]`)
+    expect(await wire.next()).toEqual([error(-32600), { jsonrpc: '2.0', id: 'c', result: {} }])
   })
 
   test('20 concurrent creates all survive', async () => {

@@ -62,6 +62,11 @@ describe('memory#145 keyed stdio', () => {
     for (const apiKey of [undefined, '', 'secre', 'secret ', 7]) {
       expect((await wire.call('initialize', { apiKey })).error).toMatchObject(unauthorized)
     }
+    const messages = [{}, { apiKey: 'wrong' }].map(async (said) => (await wire.call('initialize', said)).error.message)
+    expect(await Promise.all(messages)).toEqual([
+      'initialize with apiKey first: this server has a key',
+      'apiKey is not the key of this server',
+    ])
     expect((await wire.call('ping')).error).toMatchObject(unauthorized)
   })
 
@@ -143,7 +148,17 @@ describe('memory#149 pinned agent', () => {
     expect((await wire.call('ping')).error.code).toBe(-32001)
   })
 
-  test.each([[7], [''], ['a\nb']])('%j is no agent id', async (bad) => {
+  test('a proof that is no object is refused whoever checks it, as in REST', async () => {
+    const { error } = await start().call('initialize', { agentId: 'agent_a', identityProof: 's-1' })
+    expect(error).toMatchObject({ code: -32001, data: { status: 401, details: { provider: 'opaque' } } })
+  })
+
+  test('a provider that is no name is refused', async () => {
+    const { error } = await start().call('initialize', { agentId: 'agent_a', identityProvider: 7 })
+    expect(error).toMatchObject({ code: -32602, data: { details: { field: 'identityProvider' } } })
+  })
+
+  test.each([[7], [''], ['a\nb'], ['a\ud800']])('%j is no agent id', async (bad) => {
     const { error } = await start().call('initialize', { agentId: bad })
     expect(error).toMatchObject({ code: -32602, data: { error_code: 'invalid_input', details: { field: 'agentId' } } })
   })

@@ -185,6 +185,17 @@ describe('answers', () => {
     })
   })
 
+  test('what fits none of several forms is told by the form that was begun', async () => {
+    const message = async (name: string, args: object): Promise<string> =>
+      (await refusal(name, { workspace_id: 'ws_x', ...args })).message
+    expect(await message('mem_pin', {})).toBe('query is required')
+    expect(await message('mem_pin', { query: 7 })).toBe('query must be a string or an object')
+    expect(await message('mem_pin', { query: {} })).toBe('query.query is required')
+    expect(await message('mem_pin', { query: { query: 'x', k: 'y' } })).toBe('query.k must be a number')
+    const asked = { query: 'x', filters: { tags: { a: 7 } } }
+    expect(await message('mem_recall', asked)).toBe('filters.tags.a must be a string or an array')
+  })
+
   test('recall may have an empty query in lookup, and k from 1 to 100', async () => {
     const ws = await api.workspace()
     const id = await api.imprint(ws, 'Rye bread.')
