@@ -100,14 +100,13 @@ const isKept = ({ request }: CacheCall, { body }: Answer, { facts }: RunResult):
   (request.surface === 'embeddings' || facts?.finishReason === 'stop' || facts?.finishReason === 'tool_calls')
 
 /** Says an answer in the form that is asked for. */
-function say({ request, sink }: CacheCall, { body, usage, dropped }: Answer, ageMs: number): 'hit' {
+function say({ request, caller, sink }: CacheCall, { body, usage, dropped }: Answer, ageMs: number): 'hit' {
   const form = request.stream ? FORMS[request.surface] : undefined
   const kept: Json = form ? mapOf(JSON.parse(body.toString())) : {}
   const bytes = form ? Buffer.from(form.toStream(kept, asksUsage(request.json()) ? usage : undefined)) : body
   sink.head(200, [
-    ...(form
-      ? STREAM
-      : ['content-type', 'application/json', 'content-length', String(bytes.length), 'x-mem-cost', '0']),
+    ...(form ? STREAM : ['content-type', 'application/json', 'content-length', String(bytes.length)]),
+    ...(!form && caller.state.settings.cost_tracking ? ['x-mem-cost', '0'] : []),
     ...(dropped === undefined ? [] : ['x-mem-dropped', dropped]),
     'x-mem-attempts',
     '0',

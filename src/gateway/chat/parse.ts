@@ -15,8 +15,16 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   const [issue] = error.issues
   if (!issue) throw new UnsayableError('invalid_value', '', 'the body cannot be read')
   const found = deepest(issue)
-  const param = found.path.map((key, i) => (typeof key === 'number' ? `[${key}]` : `${i > 0 ? '.' : ''}${String(key)}`))
-  throw new UnsayableError(codeOf(found), param.join(''), wordsOf(found).replaceAll('Invalid input: ', ''))
+  const param = found.path
+    .map((key, i) => (typeof key === 'number' ? `[${key}]` : `${i > 0 ? '.' : ''}${String(key)}`))
+    .join('')
+  const code = codeOf(found)
+  const isMissing = code === 'missing_required_parameter'
+  throw new UnsayableError(
+    code,
+    param,
+    isMissing ? `${param} is missing` : wordsOf(found).replaceAll('Invalid input: ', ''),
+  )
 }
 
 type Issue = z.core.$ZodIssue

@@ -79,5 +79,5 @@ function parse(said: string): z.output<typeof body> {
 /** What is neither JSON of a known form nor a page can be shown as it is. */
 function plain(said: unknown): string | undefined {
   const shown = typeof said === 'string' ? said.trim() : said === undefined ? '' : JSON.stringify(said)
-  return shown === '' || /^<(?:!doctype|html)/i.test(shown) ? undefined : shown
+  return /^(?:$|\{\}$|<(?:!doctype|html))/i.test(shown) ? undefined : shown
 }

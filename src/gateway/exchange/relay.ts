@@ -1,7 +1,7 @@
 import { isMap, jsonOf } from '../../base/json.ts'
 import type { Surface } from '../model.ts'
 import type { Candidate } from '../routing/candidate.ts'
-import { editBody } from './edit-body.ts'
+import { editBody, type BodyEdits } from './edit-body.ts'
 import { choicesAsked, estimateUsage } from './estimate.ts'
 import type { AnswerStream, Exchange, InferenceRequest, JsonAnswer, UpstreamFault } from './exchange.ts'
 import { familyOf } from './family.ts'
@@ -12,6 +12,7 @@ import { AnthropicScan } from './scan-anthropic.ts'
 import { OpenAiScan } from './scan-openai.ts'
 import { ResponsesScan } from './scan-responses.ts'
 import type { Scan } from './scan.ts'
+import { targetOf } from './target.ts'
 
 /** Where each surface says how much may be answered; the first where none is there. */
 const CAPS: Readonly<Record<Surface, readonly string[]>> = {
@@ -33,15 +34,14 @@ export class Relay implements Exchange {
   readonly #view: FaultView
 
   constructor(request: InferenceRequest, candidate: Candidate, view: FaultView) {
-    const { surface, stream, countOnly, maxOutputTokens: tokens } = request
+    const { surface, stream, countOnly } = request
     this.#request = request
     this.#view = view
     this.#isMistral = candidate.upstream.credential.kind === 'mistral'
     this.#wantsUsage = surface === 'chat' && stream && asksUsage(request)
     this.#addsUsage = surface === 'chat' && stream && !this.#wantsUsage && candidate.upstream.edits.streamUsage
-    const fields = surface === 'chat' ? chatCaps(candidate) : CAPS[surface]
     const edited = editBody(request.body, request.members, candidate, {
-      cap: tokens !== undefined && !countOnly && fields.length > 0 ? { fields, tokens } : undefined,
+      cap: capOf(request, candidate),
       addUsage: this.#addsUsage,
       modelInBody: countOnly ? true : undefined,
     })
@@ -68,15 +68,22 @@ export class Relay implements Exchange {
       wantsUsage: this.#wantsUsage,
       hidesUsage: this.#addsUsage,
       isMistral: this.#isMistral,
-      isSeveral: choicesAsked(this.#request) > 1,
+      choices: choicesAsked(this.#request),
       estimate: (facts) => estimateUsage(this.#request, facts),
       view: this.#view,
     })
   }
 }
 
-function chatCaps({ row }: Candidate): readonly string[] {
-  return row?.max_tokens_field === 'max_tokens' ? CAPS.chat.toReversed() : CAPS.chat
+/** Of a chat the field that the model knows comes first. */
+function capOf(
+  { surface, countOnly, maxOutputTokens: tokens }: InferenceRequest,
+  candidate: Candidate,
+): BodyEdits['cap'] {
+  const fields = CAPS[surface]
+  if (tokens === undefined || countOnly || fields.length === 0) return undefined
+  const isOld = surface === 'chat' && targetOf(candidate).maxTokensField === 'max_tokens'
+  return { fields: isOld ? fields.toReversed() : fields, tokens }
 }
 
 /** Whether a chat client asked for the usage chunk. */

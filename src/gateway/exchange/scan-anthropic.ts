@@ -8,6 +8,7 @@ import { Facts } from './facts.ts'
 import type { Scan } from './scan.ts'
 
 const DELTA = 'event: content_block_delta'
+const STOP = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 const SAID = ['text"', 'thinking"', 'partial_json"']
 
 /** Events of Anthropic's messages. */
@@ -41,13 +42,17 @@ export class AnthropicScan implements Scan {
       if (said.kind === 'error') throw eventFault(said.data, this.#view, undefined, this.facts)
       this.facts.add(said)
       if (said.kind === 'start' && this.state === 'waiting') this.state = 'started'
+      else if (said.kind === 'stop') this.state = 'finished'
       else if (said.kind !== 'start' && said.kind !== 'usage') this.state = 'content'
     }
     if (event === 'message_stop' || (event === '' && data.includes('"message_stop"'))) this.state = 'stopped'
   }
 
+  /** Why the message ends is its last news: clients wait for what says that nothing follows all the same. */
   end(): string | undefined {
-    return this.state === 'stopped' ? '' : undefined
+    const isFinished = this.state === 'finished'
+    if (isFinished) this.state = 'stopped'
+    return isFinished ? STOP : this.state === 'stopped' ? '' : undefined
   }
 
   /** What the reader does not know is the client's to judge. */

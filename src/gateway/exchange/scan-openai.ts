@@ -22,8 +22,8 @@ export interface OpenAiScanOptions {
   /** The provider was asked for it all the same: it is taken out. */
   readonly hidesUsage: boolean
   readonly isMistral: boolean
-  /** Several choices were asked for, and each has an end of its own. */
-  readonly isSeveral: boolean
+  /** How many were asked for: each has an end of its own. */
+  readonly choices: number
   readonly estimate: (facts: Facts) => Usage
   readonly view: FaultView
 }
@@ -36,6 +36,8 @@ export class OpenAiScan implements Scan {
   readonly #last = new RepeatedFrame()
   /** Of the first chunk with a choice: what stays the same in all. */
   #head: Json | undefined
+  /** Choices that have come to their end. */
+  #finished = 0
   #saidUsage = false
   /** In a chunk of its own. */
   #saidChunk = false
@@ -72,7 +74,7 @@ export class OpenAiScan implements Scan {
 
   end(): string | undefined {
     if (this.state === 'stopped') return ''
-    if (this.facts.finishReason === undefined) return undefined
+    if (this.#finished < this.#options.choices) return undefined
     this.state = 'stopped'
     return this.#missingUsage('')
   }
@@ -93,7 +95,7 @@ export class OpenAiScan implements Scan {
   #finish(reason: string): void {
     if (reason === '') return
     this.facts.finishReason = openAiStop(reason)
-    this.state = this.#options.isSeveral ? 'content' : 'finished'
+    this.state = ++this.#finished < this.#options.choices ? 'content' : 'finished'
   }
 
   #parsed(raw: string): string | undefined {

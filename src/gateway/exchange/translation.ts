@@ -87,7 +87,7 @@ export class Translation implements Exchange {
     const head = this.#head(said.find((event) => event.kind === 'start'))
     if (!facts.usage) said.push({ kind: 'usage', usage: estimateUsage(this.#request, facts) })
     const write = this.#request.surface === 'messages' ? writeAnthropicAnswer : writeOpenAiAnswer
-    const written = write(head, said)
+    const written = answering(() => write(head, said), facts)
     return { body: Buffer.from(JSON.stringify(written)), facts }
   }
 
@@ -109,12 +109,7 @@ export class Translation implements Exchange {
   }
 
   #whole(body: Buffer): ChatEvent[] {
-    try {
-      return readerOf(this.#candidate.dialect, this.#callId()).whole(body.toString('utf8'))
-    } catch (error) {
-      if (error instanceof AnswerError) throw brokenFault('upstream_invalid_response', error.message)
-      throw error
-    }
+    return answering(() => readerOf(this.#candidate.dialect, this.#callId()).whole(body.toString('utf8')))
   }
 
   #head(start: Extract<ChatEvent, { kind: 'start' }> | undefined): AnswerHead {
@@ -127,6 +122,16 @@ export class Translation implements Exchange {
   #callId(): (index: number) => string {
     let conversation: string | undefined
     return (index) => `call_${(conversation ??= digest(this.#request, ''))}_${index}`
+  }
+}
+
+/** @throws UpstreamFault for what is no answer */
+function answering<T>(work: () => T, facts?: Facts): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof AnswerError) throw brokenFault('upstream_invalid_response', error.message, facts)
+    throw error
   }
 }
 

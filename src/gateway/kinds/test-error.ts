@@ -29,12 +29,15 @@ export function errorOfThrown(error: unknown): TestError {
   if (error instanceof Error && error.name === 'TimeoutError') {
     return { code: 'upstream_timeout', message: 'the provider did not answer in time' }
   }
-  return { code: 'unreachable', message: `the provider cannot be reached: ${message || connectReasons(error)}` }
+  return { code: 'unreachable', message: `the provider cannot be reached: ${reasonOf(error)}` }
 }
 
-/** Several addresses tried in vain tell their reasons one by one. */
-const connectReasons = (error: unknown): string =>
-  error instanceof AggregateError ? error.errors.map(errorText).join('; ') : 'no reason given'
+/** Several addresses tried in vain tell their reasons one by one; the text of a TLS error is for whoever builds OpenSSL. */
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && 'library' in error && 'reason' in error) return `TLS fails, ${String(error.reason)}`
+  const reasons = error instanceof AggregateError ? error.errors.map(reasonOf).join('; ') : ''
+  return errorText(error) || reasons || 'no reason given'
+}
 
 function codeOf(status: number, mode: TestMode, reason = ''): string {
   if (status === 401 || status === 402 || status === 403) return 'upstream_credentials_rejected'

@@ -35,6 +35,10 @@ export class Account {
     return this.#drawn - this.#reserved - this.#settled
   }
 
+  get unwritten(): bigint {
+    return this.#settled
+  }
+
   covers(amount: bigint, limit: bigint): boolean {
     return !this.isExcessive && limit >= this.limit && this.free() >= amount
   }

@@ -9,7 +9,7 @@ import { GatewayError } from '../errors.ts'
 import type { Budget } from '../model.ts'
 import type { GatewayCaller, OpenKey } from '../state/organization-state.ts'
 import type { Spender } from '../store/aggregates.ts'
-import { drawBlock, openBudget, ownerOf, returnBlock, type Spend } from '../store/budgets.ts'
+import { drawBlock, openBudget, ownerOf, returnBlock, spentIn, type Spend } from '../store/budgets.ts'
 import { hasProcess } from '../store/processes.ts'
 import { Account } from './account.ts'
 import type { Budgets, Reservation } from './metering.ts'
@@ -209,7 +209,7 @@ export class ProcessBudgets implements Budgets {
   }
 
   async #take({ organizationId, spender, limit }: Demand, account: Account, amount: bigint): Promise<void> {
-    const { clock, onExceeded } = this.#parts
+    const { clock, database, onExceeded } = this.#parts
     if (limit < account.limit) account.isExcessive = true
     account.limit = limit
     if (account.isExcessive) await this.#giveBack(account, account.giveUp())
@@ -220,7 +220,8 @@ export class ProcessBudgets implements Budgets {
         (usual > need && (await this.#draw(account, usual, limit))) || (await this.#draw(account, need, limit))
       if (drawn) continue
       onExceeded?.(organizationId, spender)
-      throw exceeded(spender, account.window, amount, clock.now())
+      const isHeld = (await spentIn(database, account.window)) + account.unwritten + amount <= limit
+      throw exceeded(spender, account.window, { amount, isHeld }, clock.now())
     }
     account.take(amount, clock.now())
   }

@@ -43,6 +43,8 @@ export class Access {
   readonly #hashes = new Recent<string, string>(HASHES)
   /** By address: tokens that were no good, in the minute that began then. */
   readonly #bad = new Map<string, { count: number; readonly since: number }>()
+  /** Whether the database did not say the last time whose a session is. */
+  #isAway = false
 
   constructor(parts: PlaneParts) {
     this.#parts = parts
@@ -54,7 +56,9 @@ export class Access {
    * `metering_unavailable` while the database does not say whose a session is
    */
   find(request: IncomingMessage): GatewayCaller | Promise<GatewayCaller> {
-    const { token, fromCookie } = tokenOf(request.headers)
+    const sent = tokenOf(request.headers)
+    if (!sent) return this.#nobody()
+    const { token, fromCookie } = sent
     const known = this.#parts.states.findKey(this.#hashOf(token))
     if (!known) return this.#session(token, fromCookie, request)
     const { state, key } = known
@@ -68,6 +72,12 @@ export class Access {
     const made = hash('sha256', token, 'hex')
     this.#hashes.set(token, made)
     return made
+  }
+
+  /** Where there is no organization, nobody has a token. */
+  async #nobody(): Promise<never> {
+    await this.#asked(this.#parts.requireInitialized())
+    throw invalidKey()
   }
 
   async #session(token: string, fromCookie: boolean, request: IncomingMessage): Promise<GatewayCaller> {
@@ -101,16 +111,21 @@ export class Access {
     return found
   }
 
-  /** What the database says. @throws GatewayError 503 when there is no organization, or no answer in time */
+  /**
+   * What the database says; that it says nothing is logged once, however many ask.
+   * @throws GatewayError 503 when there is no organization, or no answer in time
+   */
   async #asked<T>(answer: Promise<T>): Promise<T> {
     try {
-      return await endBefore(AbortSignal.timeout(LOOK_UP_MS), answer, unavailable)
+      const said = await endBefore(AbortSignal.timeout(LOOK_UP_MS), answer, late)
+      this.#isAway = false
+      return said
     } catch (error) {
-      if (error instanceof GatewayError) throw error
       if (error instanceof PlatformError && error.code === 'not_initialized') {
         throw new GatewayError(error.code, error.message)
       }
-      this.#parts.log.error({ reason: errorText(error) }, 'a session could not be looked up')
+      if (!this.#isAway) this.#parts.log.error({ reason: errorText(error) }, 'sessions cannot be looked up')
+      this.#isAway = true
       throw unavailable()
     }
   }
@@ -139,11 +154,13 @@ export class Access {
 const invalidKey = (): GatewayError =>
   new GatewayError('invalid_api_key', 'a valid session token or virtual key is required')
 
+const late = (): Error => new Error(`the database gave no answer within ${LOOK_UP_MS / 1000} s`)
+
 const unavailable = (): GatewayError =>
   new GatewayError('metering_unavailable', 'sessions cannot be looked up now, virtual keys can: try again soon')
 
-/** @throws GatewayError 401 when there is none, or two that differ. */
-function tokenOf(headers: IncomingHttpHeaders): Sent {
+/** Undefined when there is none, or two that differ. */
+function tokenOf(headers: IncomingHttpHeaders): Sent | undefined {
   const own = headers['x-mem-api-key']
   if (own !== undefined) return { token: String(own), fromCookie: false }
   const { authorization, cookie } = headers
@@ -156,7 +173,7 @@ function tokenOf(headers: IncomingHttpHeaders): Sent {
   const sent = [bearer, apiKey, azure].flatMap((token) => (token === undefined ? [] : String(token)))
   const cookies = (cookie ?? '').split(';').flatMap((pair) => /^\s*session=(.+?)\s*$/.exec(pair)?.[1] ?? [])
   const [token, ...others] = new Set([...sent, ...cookies])
-  if (token === undefined || others.length > 0) throw invalidKey()
+  if (token === undefined || others.length > 0) return undefined
   return { token, fromCookie: sent.length === 0 }
 }
 

@@ -1,4 +1,3 @@
-import { GatewayError } from '../errors.ts'
 import type { UpstreamFault } from '../exchange/exchange.ts'
 import type { Selection } from '../routing/candidate.ts'
 import type { FinishedAttempt, PlaneParts } from './parts.ts'
@@ -19,7 +18,7 @@ interface Failed {
 
 /**
  * How long to wait before those that failed are tried again: they may be picked from then on. Contract: gateway.md 4.4.
- * @throws UpstreamFault, GatewayError when that would be too long, or none is left
+ * @throws UpstreamFault when that would be too long, or none is left
  */
 export function backOffMs(
   { random, settings }: Pick<PlaneParts, 'random' | 'settings'>,
@@ -32,9 +31,6 @@ export function backOffMs(
   const waitMs = restMs > 0 ? restMs + EARLY_MS : bound * (0.5 + random() / 2)
   const isTooLong = restMs > settings.maxRetryAfterMs || waitMs > leftMs
   const wasLimited = attempts.some((each) => each.class === 'rate')
-  if (latest.class === 'rate' && isTooLong) {
-    throw new GatewayError('upstream_rate_limited', latest.error.message, { retryAfterMs: restMs })
-  }
   // Who asked to wait is waited for; who rests after failures is not.
   if (isTooLong || (restMs > 0 && !wasLimited)) throw latest
   return waitMs

@@ -138,8 +138,7 @@ export class Call implements Watched, Waiting, AttemptOwner {
     }
     const [first, latest] = [this.#first, this.#latest]
     if (!latest) throw this.#unpaid ?? new GatewayError('no_available_credential', 'nobody can be called now')
-    // Who may be tried once more is not: the organization's further attempts are used up.
-    if (this.#hasWaited && first) throw first
+    if (first && (this.#hasWaited || !this.#order.selection.mayRetry())) throw first
     this.#hasWaited = true
     this.#after(this.#backOff(latest), () => this.#next())
   }
@@ -177,11 +176,15 @@ export class Call implements Watched, Waiting, AttemptOwner {
     attempt.run()
   }
 
-  /** A candidate is not called: for want of money the next one may be. @throws whatever else was wrong */
+  /**
+   * A candidate is not called: for want of money the next one may be, and where it cannot stand in for one that failed because
+   * it cannot be told the request. @throws whatever else was wrong
+   */
   #leave(candidate: Candidate, error: unknown): void {
     this.#order.selection.settle(candidate, UNCALLED, 0)
-    if (!(error instanceof GatewayError) || !isOfMoney(error)) throw error
-    this.#unpaid = error
+    if (!(error instanceof GatewayError)) throw error
+    if (isOfMoney(error)) this.#unpaid = error
+    else if (!this.#latest || error.status !== 400) throw error
     this.#next()
   }
 
@@ -232,7 +235,7 @@ export class Call implements Watched, Waiting, AttemptOwner {
     return this.#order.selection.mayFallBack(candidate, fault.class)
   }
 
-  /** Waits before those that failed are tried again. @throws UpstreamFault, GatewayError when that would be too long, or none is left */
+  /** Waits before those that failed are tried again. @throws UpstreamFault when that would be too long, or none is left */
   async #backOff(latest: UpstreamFault): Promise<void> {
     const { attempts } = this.#ending
     const leftMs = this.#deadlineAt - this.#parts.monotonic()
@@ -265,9 +268,16 @@ export class Call implements Watched, Waiting, AttemptOwner {
     return this.#order.visit.startedAt + Math.min(totalMs, this.#order.clientLimitMs)
   }
 
+  /** Another candidate may be back sooner than the one that was asked last. Contract: gateway.md 3.3. */
+  #limited({ error }: UpstreamFault): GatewayError {
+    const { selection } = this.#order
+    selection.again()
+    return new GatewayError('upstream_rate_limited', error.message, { retryAfterMs: selection.waitMs() })
+  }
+
   /** What the client is told of what went wrong. */
   #explained(error: unknown): GatewayError {
-    if (error instanceof UpstreamFault) return error.error
+    if (error instanceof UpstreamFault) return error.class === 'rate' ? this.#limited(error) : error.error
     if (error instanceof GatewayError) return error
     this.#parts.log.error({ err: error, request_id: this.#order.family.requestId }, 'a call failed')
     return internalError()

@@ -24,12 +24,12 @@ export interface TokenCount {
 }
 
 /**
- * The tokens of a prompt as Anthropic counts them, where one of its own candidates serves the model; else, and when that one
- * fails, an estimate. Contract: gateway.md 3.2.
+ * The tokens of a prompt as Anthropic counts them, where a candidate that speaks its dialect serves the model; else, and when
+ * that one fails, an estimate. Contract: gateway.md 3.2.
  * @throws GatewayError what the provider finds wrong with the request
  */
 export async function countTokens(parts: PlaneParts, order: CountOrder): Promise<TokenCount> {
-  const candidate = order.candidates.find(({ upstream }) => upstream.credential.kind === 'anthropic')
+  const candidate = order.candidates.find(({ dialect }) => dialect === 'anthropic')
   const end = candidate && (await relay(parts, order, candidate))
   if (end?.answer) return { body: end.answer.body, isEstimated: false }
   if (end?.fault?.class === 'client') throw end.fault.error

@@ -116,12 +116,12 @@ export class Ending {
     attempt.out.keep(bytes)
     this.#record('error', 200, attempt.out.bytes + bytes.length, facts, fault.error.code)
     this.#sink.end(bytes)
-    return { ok: false, facts, ...this.#sharedOf(fault) }
+    return { ok: false, facts, ...this.#sharedOf(fault, fault.error) }
   }
 
   /** No answer began: the client is told why. @param fault that it comes of, where an attempt did */
   refused(error: GatewayError, fault: UpstreamFault | undefined): RunResult {
-    const refused = { ok: false, facts: undefined, ...(fault && this.#sharedOf(fault)) }
+    const refused = { ok: false, facts: undefined, ...(fault && this.#sharedOf(fault, error)) }
     if (this.#sink.isGone) {
       this.#record('client_closed', CLOSED, 0, undefined)
       return refused
@@ -139,7 +139,7 @@ export class Ending {
   }
 
   /** Time and connection are the caller's own, and who takes no other candidate may have failed where others would not. */
-  #sharedOf({ class: failure, error }: UpstreamFault): Pick<RunResult, 'shared'> {
+  #sharedOf({ class: failure }: UpstreamFault, error: GatewayError): Pick<RunResult, 'shared'> {
     const isOwn =
       failure === 'deadline' || failure === 'closed' || this.#order.visit.headers['x-mem-fallback'] === 'off'
     return isOwn ? {} : { shared: error }

@@ -145,7 +145,7 @@ class RawPlane implements Plane {
       case 'count_tokens':
         return this.#count(visit, message, family)
       case 'models':
-        return sendJson(client, modelList(this.#parts.router.models(caller), family.isAnthropic))
+        return sendJson(client, modelList(this.#parts.router.models(caller), family.isAnthropic, queryOf(message)))
       case 'model':
         return sendJson(client, oneModel(this.#parts.router.models(caller), place.id, family.isAnthropic))
     }
@@ -193,6 +193,8 @@ class RawPlane implements Plane {
     refuse(client, told, family, more)
   }
 }
+
+const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => new URLSearchParams(url.split('?', 2)[1])
 
 /** Clients differ in whether their base URL ends with the version. */
 function unknownUrl(path: string): GatewayError {

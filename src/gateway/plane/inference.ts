@@ -80,8 +80,11 @@ function answer(
 ): void {
   const { request, selection } = select(parts, visit, body, false)
   const inputTokens = roughInputTokens(request)
-  visit.hold = parts.limits.take(visit.caller, inputTokens)
-  if (visit.hold) visit.client.addHeaders(visit.hold.headers)
+  try {
+    visit.hold = parts.limits.take(visit.caller, inputTokens)
+  } finally {
+    visit.client.addHeaders(parts.limits.headers(visit.caller))
+  }
   const clientLimitMs = limitOf(headerOf(visit.headers['x-stainless-timeout']))
   const order = { visit, request, selection, family, inputTokens, clientLimitMs }
   const callInto = (sink: AnswerSink): Call => (visit.call = new Call(parts, watch, order, sink))

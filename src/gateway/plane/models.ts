@@ -1,16 +1,35 @@
 import { toTimestamp } from '../../base/clock.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, invalid } from '../errors.ts'
 import type { ListedModel } from './parts.ts'
 
-/** GET `v1/models` in either shape. Contract: gateway.md 3.2. */
-export function modelList(models: readonly ListedModel[], isAnthropic: boolean): object {
+/** What Anthropic's clients may ask for at once. */
+const MOST = 1000
+
+/**
+ * GET `v1/models` in either shape, for Anthropic's clients page by page if they ask so. Contract: gateway.md 3.2.
+ * @throws GatewayError 400
+ */
+export function modelList(models: readonly ListedModel[], isAnthropic: boolean, query: URLSearchParams): object {
   if (!isAnthropic) return { object: 'list', data: models.map(openAiModel) }
+  const { page, hasMore } = pageOf(models, query)
   return {
-    data: models.map(anthropicModel),
-    first_id: models[0]?.id ?? null,
-    last_id: models.at(-1)?.id ?? null,
-    has_more: false,
+    data: page.map(anthropicModel),
+    first_id: page[0]?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+    has_more: hasMore,
   }
+}
+
+/** Those behind `after_id`, or the last ones before `before_id`: names are in order, and one that has gone keeps its place in it. */
+function pageOf(models: readonly ListedModel[], query: URLSearchParams) {
+  const [after, before, limit] = [query.get('after_id'), query.get('before_id'), query.get('limit')]
+  const most = limit === null ? models.length : Number(limit)
+  if (limit !== null && !(Number.isInteger(most) && most >= 1 && most <= MOST)) {
+    throw invalid(`limit must be 1 to ${MOST}`, 'limit')
+  }
+  const left = models.filter(({ id }) => (after === null || id > after) && (before === null || id < before))
+  const start = before === null ? 0 : Math.max(0, left.length - most)
+  return { page: left.slice(start, start + most), hasMore: left.length > most }
 }
 
 /** GET `v1/models/{id}`. @throws GatewayError 404 for a name that the caller may not use */

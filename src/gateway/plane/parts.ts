@@ -106,11 +106,11 @@ export interface CallerLimitsPort {
    * @throws GatewayError 429 `rate_limit_exceeded`, `concurrency_exceeded`
    */
   take(caller: GatewayCaller, tokens: number): LimitHold | undefined
+  /** `x-ratelimit-*` as things stand, names and values in turn; none where no rate is limited. */
+  headers(caller: GatewayCaller): readonly string[]
 }
 
 export interface LimitHold {
-  /** `x-ratelimit-*`, names and values in turn. */
-  readonly headers: readonly string[]
   /** Gives the place back, and settles the tokens by their true number. */
   end(tokens: number): void
 }

@@ -52,6 +52,8 @@ export interface Selection {
   next(tokens: number, waiting: Waiting): Candidate | undefined | Promise<Candidate | undefined>
   /** Whether another candidate may answer after a failure of this class: `fallback_on` of the alias, else the usual ones. */
   mayFallBack(candidate: Candidate, failure: FailureClass): boolean
+  /** Whether there may be further attempts at all: the organization's are not used up. Contract: gateway.md 4.4 */
+  mayRetry(): boolean
   /** Makes those that failed by connect, transient or rate eligible again, for a round after back-off; false when there is none. */
   again(): boolean
   /** How long until one of those not tried yet can be called: 0 = now, undefined when none is left. */

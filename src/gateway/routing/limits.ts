@@ -45,7 +45,20 @@ export class CallerLimits {
       })
     }
     quota.take(tokens)
-    return new LimitHold(this.#parts, quota, tokens)
+    return new LimitHold(quota, tokens)
+  }
+
+  /** `x-ratelimit-*` of the rates that the caller's key has, names and values in turn. Contract: gateway.md 3.3 */
+  headers({ key }: GatewayCaller): readonly string[] {
+    if (!key || !isLimited(key.limits)) return NONE
+    const processes = this.#parts.processes()
+    const headers: string[] = []
+    for (const { name, limit, perMinute, spent } of this.#quotaOf(key).rates(processes, this.#parts.clock.now())) {
+      const left = Math.max(0, Math.floor((perMinute - spent) * processes + 1e-6))
+      const [ofLimit, ofRest, ofReset] = HEADERS[name]
+      headers.push(ofLimit, `${limit}`, ofRest, `${left}`, ofReset, span((spent / perMinute) * 60_000))
+    }
+    return headers
   }
 
   #quotaOf(key: OpenKey): Quota {
@@ -69,27 +82,13 @@ export class CallerLimits {
 
 /** What one request has taken of its key's limits. */
 export class LimitHold {
-  readonly #parts: LimitsParts
   readonly #quota: Quota
   readonly #estimated: number
   #isHeld = true
 
-  constructor(parts: LimitsParts, quota: Quota, estimated: number) {
-    this.#parts = parts
+  constructor(quota: Quota, estimated: number) {
     this.#quota = quota
     this.#estimated = estimated
-  }
-
-  /** `x-ratelimit-*` of the rates that the key has, names and values in turn. Contract: gateway.md 3.3 */
-  get headers(): string[] {
-    const processes = this.#parts.processes()
-    const headers: string[] = []
-    for (const { name, limit, perMinute, spent } of this.#quota.rates(processes, this.#parts.clock.now())) {
-      const left = Math.max(0, Math.floor((perMinute - spent) * processes + 1e-6))
-      const [ofLimit, ofRest, ofReset] = HEADERS[name]
-      headers.push(ofLimit, `${limit}`, ofRest, `${left}`, ofReset, span((spent / perMinute) * 60_000))
-    }
-    return headers
   }
 
   /** Gives the slot back, and puts the tokens used in the place of those estimated; the second time nothing happens. */
@@ -100,6 +99,8 @@ export class LimitHold {
     this.#quota.settle(this.#estimated, tokens)
   }
 }
+
+const NONE: readonly string[] = []
 
 const headersOf = (name: string) =>
   [`x-ratelimit-limit-${name}`, `x-ratelimit-remaining-${name}`, `x-ratelimit-reset-${name}`] as const

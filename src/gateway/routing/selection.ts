@@ -92,6 +92,10 @@ export class RouteSelection implements Selection, Gate<Routed> {
     return on ? on.includes(failure) : USUAL_FALLBACK.has(failure)
   }
 
+  mayRetry(): boolean {
+    return this.#home.mayRetry(this.#home.parts.clock.now())
+  }
+
   again(): boolean {
     const failed = this.#retryable.splice(0)
     for (const each of failed) this.#tried.splice(this.#tried.indexOf(each), 1)

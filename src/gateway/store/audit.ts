@@ -26,17 +26,29 @@ interface StoredRow {
   count: number
 }
 
+/** Whoever tampers may leave what is neither JSON nor a time: it is shown as it lies, and its hash tells. */
+function orAsItLies<T>(read: () => T, stored: unknown): T {
+  try {
+    return read()
+  } catch {
+    return stored as T
+  }
+}
+
+const changesOf = (text: string | null) =>
+  text === null ? null : orAsItLies(() => JSON.parse(text) as NonNullable<AuditRecord['changes']>, text)
+
 const toRecord = (row: StoredRow): AuditRecord => ({
   id: row.id,
   organization_id: row.organization_id,
   seq: row.seq,
   prev_hash: row.prev_hash,
   hash: row.hash,
-  at: toTimestamp(row.at),
+  at: orAsItLies(() => toTimestamp(row.at), row.at),
   actor: { type: row.actor_type, ...optional('id', row.actor_id) },
   action: row.action,
   target: { type: row.target_type, id: row.target_id, ...optional('name', row.target_name) },
-  ...optional('changes', row.changes === null ? null : (JSON.parse(row.changes) as AuditRecord['changes'])),
+  ...optional('changes', changesOf(row.changes)),
   ...optional('request_id', row.request_id),
   ...optional('ip', row.ip),
   ...optional('user_agent', row.user_agent),

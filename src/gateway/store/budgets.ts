@@ -71,6 +71,15 @@ export async function drawBlock(
   return true
 }
 
+/** What the calls of a window have cost, as far as their records are written. By the primary key. */
+export async function spentIn(db: Queryable, { owner, period, startsAt }: BudgetWindow): Promise<bigint> {
+  const row = await db.get<{ spent: string }>(
+    'SELECT CAST(spent AS TEXT) AS spent FROM gateway_budgets WHERE owner = $1 AND period = $2 AND starts_at = $3',
+    [owner, period, startsAt],
+  )
+  return BigInt(row?.spent ?? 0)
+}
+
 /** Gives back of the block that a process holds, if it still does. By the primary keys. */
 export async function returnBlock(
   tx: Queryable,

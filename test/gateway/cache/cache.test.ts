@@ -119,6 +119,7 @@ interface Asked {
   mode?: 'on' | 'refresh'
   ttlMs?: number
   cap?: number
+  isTracked?: boolean
   leftMs?: number
 }
 
@@ -136,7 +137,15 @@ beforeEach(() => {
   upstreams = []
 })
 
-function ask({ body = {}, surface = 'chat', user = 1, organization = 1, scope = 'caller', ...more }: Asked = {}): Call {
+function ask({
+  body = {},
+  surface = 'chat',
+  user = 1,
+  organization = 1,
+  scope = 'caller',
+  isTracked = true,
+  ...more
+}: Asked = {}): Call {
   const json = { model: 'm', messages: [{ role: 'user', content: 'hi' }], ...body }
   const bytes = Buffer.from(JSON.stringify(json))
   const request: InferenceRequest = {
@@ -151,10 +160,11 @@ function ask({ body = {}, surface = 'chat', user = 1, organization = 1, scope = 
     json: () => json,
   }
   const state = organizationState(organization)
+  const settings = { ...state.settings, cache_scope: scope, cost_tracking: isTracked }
   const client = new Reader()
   const result = cache.serve({
     request,
-    caller: { state: { ...state, settings: { ...state.settings, cache_scope: scope } }, userId: user, key: undefined },
+    caller: { state: { ...state, settings }, userId: user, key: undefined },
     pin: more.pin,
     forwarded: [more.beta ?? ''],
     wish: { mode: more.mode ?? 'on', ttlMs: more.ttlMs ?? 300_000 },
@@ -198,6 +208,7 @@ describe('what is kept', () => {
       'x-mem-cache': 'hit',
       age: '42',
     })
+    expect((await answered({ isTracked: false }))[1].headers).not.toHaveProperty('x-mem-cost')
     expect(upstreams).toHaveLength(1)
   })
 

@@ -166,6 +166,14 @@ describe('gateway#67 stop reasons', () => {
     expect(read(theirs)).toEqual({ kind: 'stop', reason: ours })
   })
 
+  test('stop with a call is a call', () => {
+    const tool_calls = [{ index: 0, id: 'c1', function: { name: 'f', arguments: '{}' } }]
+    const last = (finish_reason: string) =>
+      new OpenAiReader(callId).read(JSON.stringify({ choices: [{ message: { tool_calls }, finish_reason }] })).at(-1)
+    expect(last('stop')).toEqual({ kind: 'stop', reason: 'tool_calls' })
+    expect(last('length')).toEqual({ kind: 'stop', reason: 'length' })
+  })
+
   test('STOP with a call is a call; a blocked prompt is an error', () => {
     const call = { content: { parts: [{ functionCall: { name: 'f' } }] }, finishReason: 'STOP' }
     const events = new GeminiReader((i) => `made_${i}`).read(JSON.stringify({ candidates: [call] }))

@@ -278,6 +278,10 @@ describe('gateway#59 effort', () => {
     const effort = { reasoning_effort: 'high' }
     expect(seen(openAi('anthropic', { ...effort, tools: [TOOL], tool_choice: 'required' }))).toEqual(off)
     expect(seen(openAi('anthropic', { ...effort, max_tokens: 2000 }, { reasoning: 'budget' }))).toEqual(off)
+    expect(openAi('gemini', { ...effort, max_tokens: 2000 }, { reasoning: 'budget' })).toMatchObject({
+      body: { generationConfig: { thinkingConfig: { thinkingBudget: 0, includeThoughts: false } } },
+      dropped: ['reasoning_effort'],
+    })
     const lost = [{ role: 'user', content: 'x' }, { role: 'assistant', tool_calls: [call('a')] }, answer('a')]
     expect(seen(openAi('anthropic', { ...effort, messages: lost }))).toEqual(off)
   })

@@ -84,6 +84,7 @@ describe('the output cap of a key', () => {
     expect(capped({ max_tokens: null })).toMatchObject({ max_tokens: 50 })
     expect(capped({})).toMatchObject({ max_completion_tokens: 50 })
     expect(capped({}, 'openai', { max_tokens_field: 'max_tokens' })).toMatchObject({ max_tokens: 50 })
+    expect(capped({}, 'ollama')).toMatchObject({ max_tokens: 50 })
     expect(capped({ max_completion_tokens: 900 }, 'mistral')).toEqual({
       model: 'upstream-model',
       messages: HI,

@@ -99,7 +99,7 @@ describe('gateway#49 the bytes of a stream go through unchanged', () => {
     const message = messages(candidateOf('anthropic'), { stream: true })
     const stream = message.stream()
     const states = [...anthropicStream.matchAll(/.+?\n\n/gs)].map(([event]) => stream.read(Buffer.from(event)).state)
-    expect(states).toEqual(['started', 'started', 'started', 'content', 'content', 'content', 'stopped'])
+    expect(states).toEqual(['started', 'started', 'started', 'content', 'content', 'finished', 'stopped'])
     expect(stream.facts).toMatchObject({
       usage: { input: 11, cacheRead: 2, output: 4 },
       finishReason: 'stop',
@@ -316,6 +316,32 @@ describe('gateway#78 a stream without its stop event is truncated', () => {
     const fault = faultOf(() => stream.end())
     expect(fault).toMatchObject({ class: 'transient', error: { code: 'upstream_truncated', status: 502 } })
     expect(stream.facts.textBytes).toBe(7)
+  })
+
+  test('openai: of several choices each has its end', () => {
+    const of = (index: number, delta: object, finish_reason: string | null = null): object => ({
+      ...HEAD,
+      choices: [{ index, delta, finish_reason }],
+    })
+    const said = sse(of(0, { content: 'a' }), of(1, { content: 'b' }), of(0, {}, 'stop'))
+    const read = (text: string) => {
+      const stream = chat(openai, { stream: true, n: 2 }).stream()
+      stream.read(Buffer.from(text))
+      return stream
+    }
+    expect(faultOf(() => read(said).end())).toMatchObject({ error: { code: 'upstream_truncated' } })
+    expect(read(said + sse(of(1, {}, 'length'))).end().state).toBe('stopped')
+    expect(read(said + DONE).end().state).toBe('stopped')
+  })
+
+  test('anthropic: who has said why the message ends is at its end', () => {
+    const stream = messages(candidateOf('anthropic'), { stream: true }).stream()
+    const [before = ''] = anthropicStream.split('event: message_stop')
+    expect(stream.read(Buffer.from(before)).state).toBe('finished')
+    const last = stream.end()
+    expect(last.state).toBe('stopped')
+    expect(before + Buffer.concat(last.bytes).toString()).toBe(anthropicStream)
+    expect(stream.facts).toMatchObject({ finishReason: 'stop', usage: { output: 4 } })
   })
 
   test('half an event stays here', () => {

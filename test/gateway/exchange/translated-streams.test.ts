@@ -281,6 +281,26 @@ describe('gateway#69 what is malformed', () => {
     expect(fault.facts?.usage).toMatchObject({ input: 9 })
   })
 
+  test('a call whose arguments are no object, unless it was cut off', () => {
+    const read = (args: string, finish_reason: string) => {
+      const tool_calls = [{ id: 'c1', function: { name: 'f', arguments: args } }]
+      const usage = { prompt_tokens: 9, completion_tokens: 4 }
+      const answer = JSON.stringify({ choices: [{ message: { tool_calls }, finish_reason }], usage })
+      return messages(candidateOf('openai')).answer(Buffer.from(answer))
+    }
+    for (const args of ['{"a":', '[1]', '"a"']) {
+      expect(faultOf(() => read(args, 'tool_calls'))).toMatchObject({
+        class: 'transient',
+        error: { code: 'upstream_invalid_response' },
+        facts: { usage: { input: 9, output: 4 } },
+      })
+    }
+    expect(JSON.parse(read('{"a":', 'length').body.toString())).toMatchObject({
+      content: [{ type: 'tool_use', input: {} }],
+      stop_reason: 'max_tokens',
+    })
+  })
+
   test('calls that an anthropic client could not tell apart', () => {
     const call = (index: number, text: string) => ({
       choices: [{ delta: { tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: text } }] } }],

@@ -147,6 +147,10 @@ describe('gateway#16 the test of a credential', () => {
       else if (url.startsWith('/page')) response.end('<html>')
     })
     open.push(answers)
+    expect((await tried(at(answers.url.replace('http:', 'https:')))).error).toEqual({
+      code: 'unreachable',
+      message: expect.stringMatching(/^the provider cannot be reached: TLS fails, [a-z ]+$/),
+    })
     expect(await tried(at(`${answers.url}/far`))).toMatchObject({
       ok: false,
       status: 302,

@@ -86,6 +86,28 @@ test('windows are those of the UTC calendar, weeks from Monday', () => {
 })
 
 describeMetering('budgets', (place) => {
+  test('gateway#87 what calls under way hold may be had soon, what is spent in the next window', async () => {
+    const clock = stillClock()
+    const metering = processOver(place(), { clock })
+    const caller = keyCaller(budgetOf('1', 'day'))
+    const waitFor = async (amount: string): Promise<number | undefined> => {
+      const refused: unknown = await Promise.resolve(metering.budgets.reserve(caller, usd(amount))).catch(
+        (error: unknown) => error,
+      )
+      if (refused instanceof GatewayError) return refused.retryAfterMs
+      throw new Error('it was not refused')
+    }
+    const untilTomorrow = windowAt('day', clock.now()).endsAt - clock.now()
+    const held = await metering.budgets.reserve(caller, usd('0.7'))
+    expect(await waitFor('0.4')).toBe(1000)
+    expect(await waitFor('1.1')).toBe(untilTomorrow)
+    pay(metering, held, caller, usd('0.65'), clock.now())
+    expect(await waitFor('0.4')).toBe(untilTomorrow)
+    await metering.meter.flush()
+    expect(await waitFor('0.4')).toBe(untilTomorrow)
+    await metering.close()
+  })
+
   test('gateway#87 a budget used up refuses, at every scope; the next window frees', async () => {
     for (const period of ['day', 'week', 'month'] as const) {
       const clock = stillClock()

@@ -171,8 +171,39 @@ test('models in both shapes', async () => {
     last_id: 'two',
     has_more: false,
   })
+  const page = async (query: string) => {
+    const { data, first_id, last_id, has_more } = (await call(`models?${query}`, undefined, { headers })).body
+    return [data.map(({ id }: { id: string }) => id), first_id, last_id, has_more]
+  }
+  expect(await page('limit=1')).toEqual([['org/one'], 'org/one', 'org/one', true])
+  expect(await page('limit=1&after_id=org%2Fone')).toEqual([['two'], 'two', 'two', false])
+  expect(await page('limit=1&before_id=two2')).toEqual([['two'], 'two', 'two', true])
+  expect(await page('after_id=two')).toEqual([[], null, null, false])
+  expect(await call('models?limit=0', undefined, { headers })).toMatchObject({
+    status: 400,
+    body: { error: { code: 'invalid_value', message: 'limit must be 1 to 1000' } },
+  })
+  expect((await call('models?limit=0')).status).toBe(200)
   expect(await call('models/three', undefined, { headers })).toMatchObject({
     status: 404,
     body: { type: 'error', error: { type: 'not_found_error', code: 'model_not_found' } },
   })
+})
+
+test('gateway#92 a database that does not say whose sessions are is logged once, and anew when it had come back', async () => {
+  let isAway = true
+  const find = async () => {
+    if (isAway) throw new Error('connection refused')
+    return undefined
+  }
+  const { call, logged } = await rig({ parts: { sessions: { ended: 0, find } } })
+  const ask = async (letter: string) => (await call('models', undefined, { token: `mst_${letter.repeat(43)}` })).status
+  expect([await ask('a'), await ask('b'), await ask('c')]).toEqual([503, 503, 503])
+  const line = { fields: { reason: 'connection refused' }, message: 'sessions cannot be looked up' }
+  expect(logged).toEqual([line])
+  isAway = false
+  expect(await ask('a')).toBe(401)
+  isAway = true
+  expect(await ask('b')).toBe(503)
+  expect(logged).toEqual([line, line])
 })

@@ -84,6 +84,23 @@ test('gateway#34 a missing deployment moves on; 400, 413 and 422 come back with 
   }
 })
 
+test('gateway#65 who cannot be told the request stands in for nobody', async () => {
+  const upstream = await startUpstream(refusal(503, 'down'))
+  const other = await startUpstream()
+  const claude = { kind: 'anthropic' as const, baseUrl: `http://127.0.0.1:${other.port}`, defaultModel: 'm' }
+  const first = credentialAt(1, upstream, { defaultModel: 'm' })
+  const { call } = await startRig({ credentials: [first, credentialAt(2, other, { priority: 1, ...claude })] })
+  const request = { ...CHAT, n: 2 }
+  expect(await call('chat/completions', request)).toMatchObject({
+    status: 502,
+    headers: { 'x-mem-attempts': '3', 'x-mem-credential': 'credential 1' },
+    body: { error: { message: 'down' } },
+  })
+  expect(other.seen).toEqual([])
+  const alone = await startRig({ credentials: [credentialAt(2, other, claude)] })
+  expect(await alone.call('chat/completions', request)).toMatchObject({ status: 400, body: { error: { param: 'n' } } })
+})
+
 test('gateway#35 an error of context moves on only where the alias says so', async () => {
   const tooLong = refusal(400, 'too long', { code: 'context_length_exceeded' })
   const plain = await pair(tooLong)
@@ -179,6 +196,22 @@ test('gateway#38 a provider that fails gets at most a fifth more calls than ther
   expect(statuses).not.toContain(200)
 })
 
+test('gateway#38 when further attempts are used up, the first failure is told at once', async () => {
+  const { call, waits, upstreams } = await pair(refusal(409, 'the first'), refusal(409, 'the second'), {
+    settings: { maxAttempts: 2 },
+  })
+  // Another model each time, for each has a breaker of its own.
+  for (let i = 0; i < 10; i++) await call('chat/completions', { ...CHAT, model: `m${i}` })
+  waits.length = 0
+  upstreams[1].seen.length = 0
+  expect(await call('chat/completions', CHAT)).toMatchObject({
+    status: 502,
+    headers: { 'x-mem-attempts': '1' },
+    body: { error: { message: 'the first' } },
+  })
+  expect([waits, upstreams[1].seen]).toEqual([[], []])
+})
+
 test('a provider that asks for a short wait is waited for; for a long one the client is told', async () => {
   const short = await pair(refusal(429, 'slow down', {}, { 'retry-after': '3' }), refusal(401))
   short.upstreams[0].script = (response, request) => {
@@ -195,6 +228,18 @@ test('a provider that asks for a short wait is waited for; for a long one the cl
   expect(answer).toMatchObject({ status: 429, body: { error: { code: 'upstream_rate_limited' } } })
   expect(Number(answer.headers['retry-after'])).toBe(20)
   expect(long.waits).toEqual([])
+})
+
+test('gateway#32 whoever asked last, the client is told the shortest wait of all', async () => {
+  const slow = (after: Record<string, string>): Script => refusal(429, 'slow down', {}, after)
+  const settings = { maxAttempts: 2 }
+  const named = await pair(slow({ 'retry-after': '20' }), slow({ 'retry-after': '30' }), { settings })
+  expect(await named.call('chat/completions', CHAT)).toMatchObject({
+    status: 429,
+    headers: { 'retry-after': '20', 'x-mem-attempts': '2' },
+  })
+  const silent = await pair(slow({}), slow({}), { settings })
+  expect(await silent.call('chat/completions', CHAT)).toMatchObject({ status: 429, headers: { 'retry-after': '5' } })
 })
 
 test.each(['before the answer', 'before content', 'in the stream'])(

@@ -81,6 +81,11 @@ test.skipIf(!hasPostgres)(
     gate.become('silent')
     expect((await call('chat/completions', first)).body).toMatchObject({ error })
     expect((await call('messages', key)).status).toBe(200)
+    // Nor is what waits for it taken for a body that comes late.
+    expect(await manage('route', { model: 'm' })).toMatchObject({
+      status: 500,
+      body: { error: { code: 'internal', details: { reason: 'timeout' } } },
+    })
 
     gate.become('open')
     expect((await call('chat/completions', first)).status).toBe(200)

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { judgeBody } from '../../../src/gateway/plane/judge.ts'
 import { scanBody } from '../../../src/gateway/plane/scan.ts'
 import { readMembers } from '../../../src/gateway/relay/body.ts'
+import { serviceAccount } from '../../support/fake-model/providers/vertex.ts'
 import {
   ANSWER,
   CHAT,
@@ -278,6 +279,29 @@ test('count_tokens goes to Anthropic, and is estimated elsewhere', async () => {
   const estimated = await call('messages/count_tokens', count)
   expect(estimated).toMatchObject({ headers: { 'x-mem-estimated': 'true' }, body: { input_tokens: 2 } })
   expect(own.records).toEqual([])
+})
+
+test('count_tokens goes to Claude on Vertex too', async () => {
+  const upstream = await startUpstream((response, request) =>
+    json(200, request.url === '/token' ? '{"access_token":"t","expires_in":3600}' : '{"input_tokens":42}')(
+      response,
+      request,
+    ),
+  )
+  const url = `http://127.0.0.1:${upstream.port}`
+  const vertex = credentialAt(1, upstream, {
+    kind: 'vertex',
+    config: { project: 'p', location: 'europe-west4', anthropic_version: 'vertex-2023-10-16' },
+    secrets: { service_account: JSON.stringify(serviceAccount()) },
+    baseUrl: url,
+    modelMapping: new Map([['m', 'claude-x']]),
+  })
+  const { call } = await startRig({ credentials: [vertex], tokenAddress: `${url}/token` })
+  const { max_tokens: _, ...count } = MESSAGE
+  expect((await call('messages/count_tokens', count)).body).toEqual({ input_tokens: 42 })
+  const seen = upstream.seen.at(-1)
+  expect(seen?.url).toMatch(/\/publishers\/anthropic\/models\/count-tokens:rawPredict$/)
+  expect(JSON.parse(seen?.body ?? '')).toEqual({ ...count, model: 'claude-x', anthropic_version: 'vertex-2023-10-16' })
 })
 
 test('more calls than may be under way are refused', async () => {

@@ -149,6 +149,8 @@ export interface RigOptions {
   readonly settings?: Partial<PlaneSettings>
   readonly parts?: Partial<PlaneParts>
   readonly prices?: object[]
+  /** Where a service account gets its tokens. */
+  readonly tokenAddress?: string
 }
 
 export interface Rig {
@@ -239,7 +241,15 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const router = new Router({
     clock,
     models: table,
-    makeUpstream: createUpstreams({ clock, random: () => 0.5, log, network, runtimeRoles: [], environment: {} }),
+    makeUpstream: createUpstreams({
+      clock,
+      random: () => 0.5,
+      log,
+      network,
+      runtimeRoles: [],
+      environment: {},
+      ...(options.tokenAddress !== undefined && { tokenAddress: options.tokenAddress }),
+    }),
     seed: 1,
     retryBudget: 0.2,
     queueLength: 100,

@@ -1,7 +1,7 @@
 import { collect, type Piece } from '../answer.ts'
 import { AnswerError, NO_USAGE, type Said, type StopReason, type Usage } from '../events.ts'
 import type { Family } from '../form.ts'
-import type { Json } from '../json.ts'
+import { parseJson, type Json } from '../json.ts'
 import { unsigned } from './unsigned.ts'
 
 const STOP: Readonly<Record<StopReason, string>> = {
@@ -29,13 +29,13 @@ const stopOf = (reason: StopReason, sequence: string | undefined): Json => ({
   stop_sequence: sequence ?? null,
 })
 
-/** A whole message. Contract: gateway.md 5.3. */
+/** A whole message. Contract: gateway.md 5.3. @throws AnswerError */
 export function writeAnthropicAnswer(
   { id, model }: { readonly id: string; readonly model: string },
   events: readonly Said[],
 ): Json {
   const { pieces, reason, sequence, usage = NO_USAGE } = collect(events)
-  const content = pieces.map(blockOf)
+  const content = pieces.map((piece) => blockOf(piece, reason))
   return {
     id,
     type: 'message',
@@ -47,7 +47,7 @@ export function writeAnthropicAnswer(
   }
 }
 
-function blockOf(piece: Piece): Json {
+function blockOf(piece: Piece, reason: StopReason): Json {
   switch (piece.kind) {
     case 'text':
       return { type: 'text', text: piece.text }
@@ -56,17 +56,16 @@ function blockOf(piece: Piece): Json {
     case 'sealed':
       return { type: 'redacted_thinking', data: piece.data }
     case 'call':
-      return { type: 'tool_use', id: piece.id, name: piece.name, input: inputOf(piece.text) }
+      return { type: 'tool_use', id: piece.id, name: piece.name, input: inputOf(piece.text, reason) }
   }
 }
 
-/** What a model sends as arguments is JSON, or it is no call. */
-function inputOf(text: string): unknown {
-  try {
-    return text === '' ? {} : JSON.parse(text)
-  } catch {
-    return {}
-  }
+/** Arguments are an object in JSON, or the call is none: without them a tool would do something else. @throws AnswerError */
+function inputOf(text: string, reason: StopReason): Json {
+  const input = text === '' ? {} : parseJson(text)
+  if (input) return input
+  if (reason === 'length') return {} // it was cut off, and the client is told so
+  throw new AnswerError('the arguments of a tool call are no JSON object')
 }
 
 const signatureOf = ({ family, signature }: { readonly family: Family; readonly signature?: string }): string =>

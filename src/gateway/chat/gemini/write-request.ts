@@ -62,6 +62,7 @@ function thinkingOf(request: ChatRequest, { reasoning, efforts }: Target, drop: 
   if (reasoning === 'level' && effort !== 'none') return { thinkingLevel: effort, includeThoughts: true }
   if (reasoning === 'budget') {
     const budget = budgetOf(effort, request.maxTokens) ?? 0
+    if (budget === 0 && effort !== 'none') drop('reasoning_effort')
     return { thinkingBudget: budget, includeThoughts: budget > 0 }
   }
   if (effort !== 'none') drop('reasoning_effort')
