@@ -48,6 +48,11 @@ export class Aliases {
     return toAlias(await findVisible(this.#parts.database, caller, id))
   }
 
+  /** @throws not_found 404, forbidden 403 where it is others' to change */
+  async requireKept(caller: Caller, id: number): Promise<void> {
+    await findKept(this.#parts.database, caller, id)
+  }
+
   /** @throws forbidden 403, not_found 404 for members, conflict 409 `limit`, `name`, invalid_alias 422 `cycle`, `private_member` */
   async create(actor: Actor, request: AliasRequest): Promise<Alias> {
     const organizationId = actor.user.organization_id

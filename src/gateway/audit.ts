@@ -173,8 +173,8 @@ export class Audit {
       reason,
     })
     // Read before the records: what is written meanwhile lies behind it.
-    const head = (await readChain(this.#database, organizationId)) ?? { seq: 0, hash: GENESIS_HASH }
-    let atHead = head.seq === 0
+    const head = await readChain(this.#database, organizationId)
+    let atHead = false
     for (;;) {
       const records = await readRecords(this.#database, organizationId, seq, BATCH)
       for (const record of records) {
@@ -182,9 +182,13 @@ export class Audit {
         if (problem !== undefined) return bad(seq + 1, problem)
         seq = record.seq
         hash = record.hash
-        if (seq === head.seq) atHead = hash === head.hash
+        if (seq === head?.seq) atHead = hash === head.hash
       }
       if (records.length < BATCH) break
+    }
+    if (!head) {
+      const isYoung = seq === 0 || (await readChain(this.#database, organizationId)) !== undefined
+      return isYoung ? { ...facts(), ok: true } : bad(seq, 'the head of the chain is missing')
     }
     if (seq < head.seq) return bad(seq + 1, `records ${seq + 1} to ${head.seq} are missing at the end`)
     return atHead ? { ...facts(), ok: true } : bad(head.seq, 'the last record is not the head of the chain')

@@ -60,6 +60,11 @@ export class Keys {
     return this.#showOne(await findOwn(this.#parts.database, caller, id))
   }
 
+  /** @throws forbidden 403 for members who may make no keys */
+  requireMaker(caller: Caller): Promise<void> {
+    return requireMemberKeys(this.#parts.database, caller)
+  }
+
   /** A key as whoever holds it sees it. @throws not_found 404 */
   async self(organizationId: number, id: number): Promise<VirtualKey> {
     const row = await findKey(this.#parts.database, organizationId, id)
@@ -210,9 +215,9 @@ async function findOwn(db: Queryable, caller: Caller, id: number): Promise<KeyRo
 }
 
 /** @throws forbidden 403 for a member where the setting is off */
-async function requireMemberKeys(tx: Queryable, caller: Caller): Promise<void> {
+async function requireMemberKeys(db: Queryable, caller: Caller): Promise<void> {
   if (!isAdmin(caller)) {
-    requireSetting((await readSettings(tx, caller.user.organization_id)).member_keys, 'member_keys')
+    requireSetting((await readSettings(db, caller.user.organization_id)).member_keys, 'member_keys')
   }
 }
 

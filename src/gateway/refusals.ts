@@ -14,10 +14,12 @@ export class ManagementError extends RestError<keyof typeof CODES> {
 export const secretRequired = (fields: readonly string[]): ManagementError =>
   new ManagementError('secret_required', `the address changes: send ${fields.join(', ')} anew`, { fields })
 
-/** A 422: nothing may be called there. */
-export const addressRefused = (host: string): ManagementError =>
+/** A 422: nothing may be called there, or only once the server's configuration allows it. */
+export const addressRefused = (host: string, { mayBeAllowed }: { mayBeAllowed: boolean }): ManagementError =>
   new ManagementError(
     'address_refused',
-    `${host} is an address that may not be called; gateway.allowed_hosts can allow private ones`,
+    mayBeAllowed
+      ? `${host} is a private address: whoever runs the server can allow it in gateway.allowed_hosts`
+      : `${host} is where a cloud keeps its metadata, or link-local: it is never called`,
     { host },
   )

@@ -1,20 +1,18 @@
-import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
 import type { IdSource } from '../base/ids.ts'
 import { requestLog } from '../base/log.ts'
 import { rest } from '../base/rest.ts'
-import { ConfigError } from '../config/errors.ts'
 import type { Config } from '../config/load.ts'
 import type { Front } from '../http/listener.ts'
 import type { Route } from '../platform/routes/route.ts'
 import type { Platform } from '../platform/service.ts'
 import { CallActs } from './acts.ts'
 import { createCache } from './cache/cache.ts'
-import { loadModelTable } from './cost/load.ts'
 import type { ModelTable } from './cost/model-table.ts'
 import { createExchanges } from './exchange/make-exchange.ts'
+import { readGatewayFiles } from './files.ts'
 import { createUpstreams } from './kinds/index.ts'
 import { createNetwork, type Network } from './kinds/network.ts'
 import { createCredentialTest } from './kinds/test.ts'
@@ -67,15 +65,17 @@ export class Gateway {
   readonly #network: Network
   readonly #exporter: SpanExporter | undefined
 
-  /** @throws ConfigError for a price file or roots that cannot be read */
+  /** @throws ConfigError for what `readGatewayFiles` cannot use */
   constructor(parts: GatewayParts) {
     const { config, clock, log, environment, random } = parts
     const { gateway, telemetry } = config
     this.#parts = parts
-    this.#table = loadModelTable({ prices: gateway.prices, priceFile: gateway.price_file })
+    const { table, ca, operatorToken } = readGatewayFiles(config)
+    this.#table = table
+    this.operatorToken = operatorToken
     this.#network = createNetwork({
       allowedHosts: gateway.allowed_hosts,
-      ca: gateway.ca_file === undefined ? undefined : readText('gateway.ca_file', gateway.ca_file),
+      ca,
       connectMs: gateway.timeouts.connect,
     })
     const [network, runtimeRoles] = [this.#network, gateway.runtime_roles]
@@ -92,7 +92,6 @@ export class Gateway {
     const { states, audit, health } = this.management
     this.#acts = new CallActs(audit, health)
     states.onChange((state) => this.#router.update(state))
-    this.operatorToken = operatorTokenOf(gateway.metrics_token_file)
     const { otlp_endpoint: endpoint, otlp_headers: headers } = telemetry
     this.#exporter = endpoint === undefined ? undefined : new SpanExporter({ endpoint, headers, log })
     this.metrics = this.#createMetrics()
@@ -240,19 +239,3 @@ const planeSettings = ({ gateway, server, platform: { base_url: shown } }: Confi
   maxActiveRequests: gateway.max_active_requests,
   allowedOrigins: [...server.allowed_origins, ...(shown === undefined ? [] : [new URL(shown).origin])],
 })
-
-/** @throws ConfigError */
-function operatorTokenOf(file: string | undefined): string | undefined {
-  if (file === undefined) return undefined
-  const token = readText('gateway.metrics_token_file', file).trim()
-  if (token !== '') return token
-  throw new ConfigError('gateway.metrics_token_file', `${file} is empty: it is to hold the token`)
-}
-
-function readText(key: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new ConfigError(key, `${file} cannot be read: ${errorText(error)}`)
-  }
-}

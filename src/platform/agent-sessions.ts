@@ -5,7 +5,12 @@ import type { Caller, ProjectScope } from './caller.ts'
 import { notFound } from './errors.ts'
 import type { AgentSession, SessionRequest } from './model.ts'
 import type { RepositoryLinks } from './ports.ts'
-import { insertAgentSession, listAgentSessions, updateAgentSessionStatus } from './store/agent-sessions.ts'
+import {
+  agentSessionExists,
+  insertAgentSession,
+  listAgentSessions,
+  updateAgentSessionStatus,
+} from './store/agent-sessions.ts'
 import { findWorkItem } from './store/work-items.ts'
 
 /** Sessions in which agents work in a project for a user. Contract: git-host.md 2.2, 2.5. */
@@ -24,6 +29,11 @@ export class AgentSessions {
 
   list(scope: ProjectScope, after: number, limit: number): Promise<AgentSession[]> {
     return listAgentSessions(this.#database, scope, after, limit)
+  }
+
+  /** @throws not_found 404 */
+  async require(scope: ProjectScope, sid: number): Promise<void> {
+    if (!(await agentSessionExists(this.#database, scope, { sid }))) throw notFound('session', sid)
   }
 
   /** @throws not_found 404 for a work item or a repository link of another project */

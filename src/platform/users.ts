@@ -47,13 +47,17 @@ export class Users {
     )
   }
 
+  /** @throws not_found 404 */
+  async require({ user }: Caller, id: number): Promise<void> {
+    if (!(await findUser(this.#database, user.organization_id, id))) throw notFound('user', id)
+  }
+
   /**
    * Whoever is no longer active has no session any more; a new password ends the sessions but the one that set it.
    * @throws not_found 404; conflict 409 `email_taken`, or `last_admin` when nobody could undo it
    */
   async change({ user, tokenHash }: Caller, id: number, changes: UserChanges): Promise<User> {
     const organizationId = user.organization_id
-    if (!(await findUser(this.#database, organizationId, id))) throw notFound('user', id)
     const hash = changes.password === undefined ? undefined : await this.#passwords.hash(changes.password)
     return this.#change(organizationId, async (tx) => {
       await takeLock(tx, `admins of ${organizationId}`)

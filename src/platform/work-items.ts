@@ -59,7 +59,7 @@ export class WorkItems {
   }
 
   async #checkReferences(tx: Queryable, scope: ProjectScope, { session_id, repository_link_id }: ItemChanges) {
-    if (typeof session_id === 'string' && !(await agentSessionExists(tx, scope, session_id))) {
+    if (typeof session_id === 'string' && !(await agentSessionExists(tx, scope, { session_id }))) {
       throw notFound('session', session_id)
     }
     if (typeof repository_link_id === 'number' && !(await this.#links.exists(tx, scope, repository_link_id))) {

@@ -199,10 +199,16 @@ describeInPlaces('before there is an organization', (place) => {
     const app = await createApp(place().config())
     const url = await app.listen()
     const get = (path: string): Promise<Response> => fetch(url + path)
-    for (const path of ['/rest/v1/platform/me', '/rest/v1/platform/login', '/rest/v1/nope']) {
-      const response = await get(path)
+    for (const path of [
+      '/platform/me',
+      '/platform/login',
+      '/nope',
+      '/llm-gateway/settings',
+      '/llm-gateway/v1/models',
+    ]) {
+      const response = await get(`/rest/v1${path}`)
       expect(response.status).toBe(503)
-      expect(await response.json()).toMatchObject({ error: { code: 'not_initialized', details: {} } })
+      expect(await response.json()).toMatchObject({ error: { code: 'not_initialized' } })
     }
     expect((await get('/readyz')).status).toBe(200)
     expect((await get('/metrics')).status).toBe(200)

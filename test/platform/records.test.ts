@@ -178,6 +178,14 @@ describePlatform('projects', (api) => {
       const refused = await api().call(method, path, body, { token: developer.token })
       expectError(refused, 403, 'forbidden', { permission: 'admin' })
     }
+    for (const [method, path] of [
+      ['PATCH', '/users/9999'],
+      ['PUT', '/feature-flags/none'],
+      ['PATCH', `${P}/work-items/9999`],
+      ['PATCH', `${P}/sessions/9999`],
+    ] as const) {
+      expectError(await api().call(method, path, { wrong: true }), 404, 'not_found')
+    }
     const own = expectOk(await api().call('GET', '/projects', undefined, { token: reader.token })).projects
     expect(own).toEqual([{ id: project, name: 'guarded', permissions: ['project:read'] }])
     expect(expectOk(await api().call('GET', '/projects', undefined, foreign)).projects).toEqual([])

@@ -52,10 +52,11 @@ export function createGatewayMetrics({ stateOf, table, figures }: MetricsParts):
 
 const NANO = 1e9
 
-function count({ requests, duration, overhead, served }: RequestSeries, record: UsageRecord): void {
+function count({ requests, duration, overhead, costUnknown, served }: RequestSeries, record: UsageRecord): void {
   requests.value++
   duration.add(record.duration_ms / 1000)
   overhead.add(record.overhead_ms / 1000)
+  if (record.cost_usd === null && record.cost_state !== 'disabled') costUnknown.value++
   if (!served) return
   if (record.attempts.length > 0) served.upstream.add(record.upstream_ms / 1000)
   if (record.first_token_ms !== undefined) served.firstToken.add(record.first_token_ms / 1000)
@@ -65,7 +66,6 @@ function count({ requests, duration, overhead, served }: RequestSeries, record: 
   served.output.value += record.output_tokens ?? 0
   served.reasoning.value += record.reasoning_tokens ?? 0
   if (record.cost_usd !== null) served.cost.value += Math.round(Number(record.cost_usd) * NANO)
-  else if (record.cost_state !== 'disabled') served.costUnknown.value++
 }
 
 /** A fallback is an attempt with another credential than the failed one before. */

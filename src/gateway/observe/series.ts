@@ -39,6 +39,7 @@ function requestSeries(series: Series, record: UsageRecord, model: string) {
     requests: series.requests.at({ organization, surface, provider, model, credential, outcome }),
     duration: series.duration.at(timed),
     overhead: series.overhead.at({ surface, stream: String(stream) }),
+    costUnknown: series.costUnknown.at(priced),
     served: wasServed(record)
       ? {
           upstream: series.upstream.at(timed),
@@ -49,7 +50,6 @@ function requestSeries(series: Series, record: UsageRecord, model: string) {
           output: tokens('output'),
           reasoning: tokens('reasoning'),
           cost: series.cost.at(priced),
-          costUnknown: series.costUnknown.at(priced),
         }
       : undefined,
   }

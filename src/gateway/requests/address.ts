@@ -14,8 +14,7 @@ export function checkAddress(field: string, text: string, entries: readonly stri
   if (fault !== undefined) throw invalidRequest(`${field} ${fault}`, field)
   const url = new URL(text)
   const host = plainHost(url.hostname)
-  if (host === 'metadata.google.internal') throw addressRefused(host)
-  if (isIP(host) === 0) return
-  const mayCall = isPublic(host) || allowedHosts(entries).admits(host, portOf(url))
-  if (isMetadata(host) || !mayCall) throw addressRefused(host)
+  if (host === 'metadata.google.internal' || isMetadata(host)) throw addressRefused(host, { mayBeAllowed: false })
+  if (isIP(host) === 0 || isPublic(host) || allowedHosts(entries).admits(host, portOf(url))) return
+  throw addressRefused(host, { mayBeAllowed: true })
 }

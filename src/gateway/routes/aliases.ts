@@ -23,8 +23,15 @@ export const aliasRoutes = (aliases: Aliases): Route[] => [
     aliases.create(actorOf(request), body),
   ),
   route({ method: 'GET', path: ONE, needs: 'session' }, (request) => aliases.get(request.caller, idOf(request))),
-  bodyRoute({ method: 'PUT', path: ONE, needs: 'session' }, aliasRequest, (request, body) =>
-    aliases.replace(actorOf(request), idOf(request), body),
+  bodyRoute(
+    {
+      method: 'PUT',
+      path: ONE,
+      needs: 'session',
+      requires: (request) => aliases.requireKept(request.caller, idOf(request)),
+    },
+    aliasRequest,
+    (request, body) => aliases.replace(actorOf(request), idOf(request), body),
   ),
   route({ method: 'DELETE', path: ONE, needs: 'session', status: 204 }, (request) =>
     aliases.delete(actorOf(request), idOf(request)),

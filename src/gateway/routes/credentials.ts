@@ -13,6 +13,9 @@ const ONE = `${PATH}/:id`
 
 const idOf = ({ id }: RestRequest): number => id('id', 'credential')
 
+/** What the caller keeps. @throws not_found 404, forbidden 403 */
+const keptBy = (credentials: Credentials) => (request: RestRequest) => credentials.get(request.caller, idOf(request))
+
 /** Contract: gateway.md 3.5. */
 export const credentialRoutes = (credentials: Credentials, trial: CredentialTrial): Route[] => [
   route({ method: 'GET', path: PATH, needs: 'session' }, (request) => {
@@ -30,9 +33,11 @@ export const credentialRoutes = (credentials: Credentials, trial: CredentialTria
   bodyRoute({ method: 'POST', path: `${PATH}/test`, needs: 'session' }, unsavedTestRequest, (request, body) =>
     trial.unsaved(actorOf(request), body, body),
   ),
-  route({ method: 'GET', path: ONE, needs: 'session' }, (request) => credentials.get(request.caller, idOf(request))),
-  bodyRoute({ method: 'PUT', path: ONE, needs: 'session' }, credentialRequest, (request, body) =>
-    credentials.replace(actorOf(request), idOf(request), body),
+  route({ method: 'GET', path: ONE, needs: 'session' }, keptBy(credentials)),
+  bodyRoute(
+    { method: 'PUT', path: ONE, needs: 'session', requires: keptBy(credentials) },
+    credentialRequest,
+    (request, body) => credentials.replace(actorOf(request), idOf(request), body),
   ),
   route({ method: 'DELETE', path: ONE, needs: 'session', status: 204 }, (request) =>
     credentials.delete(actorOf(request), idOf(request), flagOf(request, 'force') ?? false),
@@ -43,8 +48,10 @@ export const credentialRoutes = (credentials: Credentials, trial: CredentialTria
   route({ method: 'POST', path: `${ONE}/disable`, needs: 'session' }, (request) =>
     credentials.enable(actorOf(request), idOf(request), false),
   ),
-  bodyRoute({ method: 'POST', path: `${ONE}/test`, needs: 'session', mayBeEmpty: true }, testRequest, (request, body) =>
-    trial.saved(actorOf(request), idOf(request), body),
+  bodyRoute(
+    { method: 'POST', path: `${ONE}/test`, needs: 'session', mayBeEmpty: true, requires: keptBy(credentials) },
+    testRequest,
+    (request, body) => trial.saved(actorOf(request), idOf(request), body),
   ),
 ]
 

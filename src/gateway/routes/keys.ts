@@ -22,8 +22,10 @@ export const keyRoutes = (keys: Keys, states: States): Route[] => [
       ({ id }) => id,
     ),
   ),
-  bodyRoute({ method: 'POST', path: PATH, needs: 'session', status: 201 }, keyRequest, (request, body) =>
-    keys.create(actorOf(request), body),
+  bodyRoute(
+    { method: 'POST', path: PATH, needs: 'session', status: 201, requires: ({ caller }) => keys.requireMaker(caller) },
+    keyRequest,
+    (request, body) => keys.create(actorOf(request), body),
   ),
   route({ method: 'GET', path: `${PATH}/self`, needs: 'nothing' }, ({ reply: { request } }) => {
     const { 'x-mem-api-key': own } = request.headers
@@ -33,11 +35,27 @@ export const keyRoutes = (keys: Keys, states: States): Route[] => [
     return keys.self(found.state.id, found.key.id)
   }),
   route({ method: 'GET', path: ONE, needs: 'session' }, (request) => keys.get(request.caller, idOf(request))),
-  bodyRoute({ method: 'PUT', path: ONE, needs: 'session' }, keyRequest, (request, body) =>
-    keys.replace(actorOf(request), idOf(request), body),
+  bodyRoute(
+    {
+      method: 'PUT',
+      path: ONE,
+      needs: 'session',
+      requires: async (request) => {
+        await keys.get(request.caller, idOf(request))
+        await keys.requireMaker(request.caller)
+      },
+    },
+    keyRequest,
+    (request, body) => keys.replace(actorOf(request), idOf(request), body),
   ),
   bodyRoute(
-    { method: 'POST', path: `${ONE}/rotate`, needs: 'session', mayBeEmpty: true },
+    {
+      method: 'POST',
+      path: `${ONE}/rotate`,
+      needs: 'session',
+      mayBeEmpty: true,
+      requires: (request) => keys.get(request.caller, idOf(request)),
+    },
     rotateRequest,
     (request, body) => keys.rotate(actorOf(request), idOf(request), body.grace_seconds),
   ),

@@ -1,9 +1,9 @@
 import { notFound } from '../errors.ts'
-import { FLAGS, flagRequest, loginRequest, userChanges, userRequest } from '../model.ts'
+import { FLAGS, flagRequest, loginRequest, userChanges, userRequest, type FlagName } from '../model.ts'
 import type { Platform } from '../service.ts'
 import { sessionCookie } from './credentials.ts'
 import { answerList } from './lists.ts'
-import { bodyRoute, route, type Route } from './route.ts'
+import { bodyRoute, route, type RestRequest, type Route } from './route.ts'
 
 /** Sessions, users and flags. Contract: git-host.md 2.5. */
 export const accountRoutes = ({ sessions, organizations, users, flags }: Platform, sessionTtlMs: number): Route[] => [
@@ -38,19 +38,34 @@ export const accountRoutes = ({ sessions, organizations, users, flags }: Platfor
   bodyRoute({ method: 'POST', path: '/platform/users', needs: 'admin', status: 201 }, userRequest, ({ caller }, body) =>
     users.create(caller, body),
   ),
-  bodyRoute({ method: 'PATCH', path: '/platform/users/:id', needs: 'admin' }, userChanges, ({ caller, id }, body) =>
-    users.change(caller, id('id', 'user'), body),
+  bodyRoute(
+    {
+      method: 'PATCH',
+      path: '/platform/users/:id',
+      needs: 'admin',
+      requires: ({ caller, id }) => users.require(caller, id('id', 'user')),
+    },
+    userChanges,
+    ({ caller, id }, body) => users.change(caller, id('id', 'user'), body),
   ),
   route({ method: 'GET', path: '/platform/feature-flags', needs: 'session' }, async ({ caller }) => ({
     flags: await flags.list(caller.user.organization_id),
   })),
   bodyRoute(
-    { method: 'PUT', path: '/platform/feature-flags/:name', needs: 'admin' },
-    flagRequest,
-    ({ caller, param }, { enabled }) => {
-      const name = FLAGS.find((known) => known === param('name'))
-      if (!name) throw notFound('feature_flag', param('name'))
-      return flags.set(caller.user.organization_id, name, enabled)
+    {
+      method: 'PUT',
+      path: '/platform/feature-flags/:name',
+      needs: 'admin',
+      requires: async (request) => flagOf(request),
     },
+    flagRequest,
+    (request, { enabled }) => flags.set(request.caller.user.organization_id, flagOf(request), enabled),
   ),
 ]
+
+/** @throws not_found 404 */
+function flagOf({ param }: RestRequest): FlagName {
+  const name = FLAGS.find((known) => known === param('name'))
+  if (!name) throw notFound('feature_flag', param('name'))
+  return name
+}

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { endBefore } from '../../http/deadline.ts'
 import { mountRoutes, type Route as Mounted } from '../../http/routes.ts'
 import type { Caller } from '../caller.ts'
 import { invalidRequest, notFound, PlatformError, RestError } from '../errors.ts'
 import type { Platform } from '../service.ts'
 import { accountRoutes } from './account.ts'
-import { authenticate, serve, type RestSettings } from './pipeline.ts'
+import { authenticate, serve, tookTooLong, type RestSettings } from './pipeline.ts'
 import { projectRoutes } from './projects.ts'
 import type { Route } from './route.ts'
 import { workRoutes } from './work.ts'
@@ -17,6 +18,8 @@ declare module 'fastify' {
 }
 
 const PREFIX = '/rest/v1'
+/** What the database may take to say who asks; the body waits meanwhile, and must not be taken for a late one. */
+const LOOK_UP_MS = 5000
 
 /** The platform's own routes. Contract: git-host.md 2.5. */
 export const platformRoutes = (platform: Platform, sessionTtlMs: number): Route[] => [
@@ -43,15 +46,25 @@ export function mountRest(
         handle: (request: FastifyRequest, reply: FastifyReply) => serve(platform, settings, route, request, reply),
       }))
       mountRoutes(scope, mounted, {
-        guard: async (request, route) => {
-          await platform.organizations.requireInitialized()
-          request.restCaller = await authenticate(platform, request, route?.needs, settings)
+        guard: (request, route) => {
+          const admitted = admit(platform, settings, request, route?.needs)
+          return endBefore(AbortSignal.timeout(Math.min(LOOK_UP_MS, settings.timeoutMs / 2)), admitted, tookTooLong)
         },
         refusal,
       })
     },
     { prefix: PREFIX },
   )
+}
+
+async function admit(
+  platform: Platform,
+  settings: RestSettings,
+  request: FastifyRequest,
+  needs: Route['needs'] | undefined,
+): Promise<void> {
+  await platform.organizations.requireInitialized()
+  request.restCaller = await authenticate(platform, request, needs, settings)
 }
 
 /** Mounts routes that are open to all; every error in the platform's envelope. Contract: git-host.md 2.6. */

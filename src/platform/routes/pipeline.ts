@@ -43,6 +43,10 @@ export async function authenticate(
   return caller
 }
 
+/** A 500 of time that is up. */
+export const tookTooLong = (): PlatformError =>
+  new PlatformError('internal', 'the request took too long', { reason: 'timeout' })
+
 /** Takes an authenticated request through its route: the checks of git-host.md 2.1 in their order, then the service. */
 export async function serve(
   platform: Platform,
@@ -51,11 +55,10 @@ export async function serve(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const late = (): PlatformError => new PlatformError('internal', 'the request took too long', { reason: 'timeout' })
   const answer = await endBefore(
     AbortSignal.timeout(settings.timeoutMs),
     answerTo(platform, settings, route, request, reply),
-    late,
+    tookTooLong,
   )
   if (reply.statusCode === 200) reply.code(route.status ?? 200)
   if (route.status === 204) return reply.send()
@@ -78,8 +81,9 @@ async function answerTo(
   const project = caller && id !== undefined ? await platform.projects.require(caller, id) : undefined
   if (caller && route.flag) await platform.flags.require(caller.user.organization_id, route.flag)
   if (caller) refuseWithout(route.needs, caller, project)
-  const body = route.body ? readBody(request, route) : undefined
-  return route.handle(restRequest(settings, request, reply, caller, project), body)
+  const asked = restRequest(settings, request, reply, caller, project)
+  await route.requires?.(asked)
+  return route.handle(asked, route.body ? readBody(request, route) : undefined)
 }
 
 function projectId({ path }: Route, request: FastifyRequest): number | undefined {
@@ -134,6 +138,8 @@ const stringOf = (source: unknown, name: string): string | undefined => {
   if (typeof source !== 'object' || source === null) return undefined
   const value: unknown = Reflect.get(source, name)
   if (Array.isArray(value)) throw invalidRequest(`${name} is given more than once`, name)
+  if (typeof value === 'string' && value.includes('\0'))
+    throw invalidRequest(`${name} holds the character U+0000`, name)
   return typeof value === 'string' ? value : undefined
 }
 

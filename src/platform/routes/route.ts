@@ -48,6 +48,8 @@ interface RouteFacts {
   status?: 201 | 204
   /** No body is as good as an empty object. */
   mayBeEmpty?: true
+  /** Refuses by the record that the path names, before the body is looked at. @throws not_found 404, forbidden 403 */
+  requires?: (request: RestRequest) => Promise<unknown>
 }
 
 /** A route as data; the pipeline does its checks in the order of git-host.md 2.1. */

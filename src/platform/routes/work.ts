@@ -22,8 +22,15 @@ export const workRoutes = ({ workItems, agentSessions }: Platform): Route[] => [
   route({ method: 'GET', path: `${ITEMS}/:id`, needs: 'project:read' }, ({ scope, id }) =>
     workItems.get(scope, id('id', 'work_item')),
   ),
-  bodyRoute({ method: 'PATCH', path: `${ITEMS}/:id`, needs: 'project:write' }, itemChanges, ({ scope, id }, body) =>
-    workItems.change(scope, id('id', 'work_item'), body),
+  bodyRoute(
+    {
+      method: 'PATCH',
+      path: `${ITEMS}/:id`,
+      needs: 'project:write',
+      requires: ({ scope, id }) => workItems.get(scope, id('id', 'work_item')),
+    },
+    itemChanges,
+    ({ scope, id }, body) => workItems.change(scope, id('id', 'work_item'), body),
   ),
   route({ method: 'GET', path: SESSIONS, needs: 'project:read' }, (request) =>
     answerList(
@@ -39,7 +46,12 @@ export const workRoutes = ({ workItems, agentSessions }: Platform): Route[] => [
     ({ caller, scope }, body) => agentSessions.create(caller, scope, body),
   ),
   bodyRoute(
-    { method: 'PATCH', path: `${SESSIONS}/:sid`, needs: 'project:write' },
+    {
+      method: 'PATCH',
+      path: `${SESSIONS}/:sid`,
+      needs: 'project:write',
+      requires: ({ scope, id }) => agentSessions.require(scope, id('sid', 'session')),
+    },
     sessionChanges,
     ({ scope, id }, { status }) => agentSessions.setStatus(scope, id('sid', 'session'), status),
   ),

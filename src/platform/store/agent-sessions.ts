@@ -40,14 +40,16 @@ export async function listAgentSessions(
   return rows.map(toAgentSession)
 }
 
+/** By either of its names. */
 export async function agentSessionExists(
   db: Queryable,
   { organizationId, projectId }: ProjectScope,
-  sessionId: string,
+  named: { sid: number } | { session_id: string },
 ): Promise<boolean> {
+  const [column, value] = 'sid' in named ? ['sid', named.sid] : ['session_id', named.session_id]
   const row = await db.get(
-    'SELECT 1 FROM platform_agent_sessions WHERE organization_id = $1 AND project_id = $2 AND session_id = $3',
-    [organizationId, projectId, sessionId],
+    `SELECT 1 FROM platform_agent_sessions WHERE organization_id = $1 AND project_id = $2 AND ${column} = $3`,
+    [organizationId, projectId, value],
   )
   return row !== undefined
 }

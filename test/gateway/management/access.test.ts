@@ -205,4 +205,32 @@ describeGateway('access to the management', (api) => {
     }
     expectOk(await call('POST', '/credentials/test', credential('mine', { scope: 'user' }), member))
   })
+
+  test('whether a record is there and who may change it is told before what is wrong with the body', async () => {
+    const { token } = await api().user('hasty@example.org')
+    const shared = expectOk(await call('POST', '/credentials', credential('orderly')), 201)
+    const members = [{ credential_id: shared.id }]
+    const group = expectOk(await call('POST', '/model-groups', { name: 'orderly', members }), 201)
+    const key = expectOk(await call('POST', '/keys', { name: 'orderly' }), 201)
+    const wrong = { wrong: true }
+    for (const [method, path] of [
+      ['PUT', `/credentials/${shared.id}`],
+      ['POST', `/credentials/${shared.id}/test`],
+      ['PUT', `/model-groups/${group.id}`],
+      ['POST', '/keys'],
+    ] as const) {
+      expectError(await call(method, path, wrong, { token }), 403, 'forbidden')
+      expect((await call(method, path, wrong)).status).toBe(400)
+    }
+    for (const path of [`/keys/${key.id}`, '/credentials/9999', '/model-groups/9999']) {
+      expectError(await call('PUT', path, wrong, { token }), 404, 'not_found')
+    }
+    expectError(await call('POST', `/keys/${key.id}/rotate`, wrong, { token }), 404, 'not_found')
+  })
+
+  test('U+0000 in a query is 400 that names the parameter', async () => {
+    for (const name of ['action', 'target_type', 'target_id']) {
+      expectError(await call('GET', `/audit?${name}=a%00b`), 400, 'invalid_request', { field: name })
+    }
+  })
 })

@@ -169,6 +169,28 @@ describeGateway('the audit', (api) => {
     await change(`UPDATE ${table} SET seq = 99 WHERE seq = 4`, `UPDATE ${table} SET seq = 4 WHERE seq = 99`, {
       first_bad_seq: 4,
     })
+    const [{ changes } = { changes: '' }] = await database.all<{ changes: string }>(
+      `SELECT changes FROM ${table} WHERE seq = 3`,
+    )
+    await change(
+      `UPDATE ${table} SET changes = '{"a' WHERE seq = 3`,
+      `UPDATE ${table} SET changes = '${changes}' WHERE seq = 3`,
+      {
+        first_bad_seq: 3,
+      },
+    )
+    await change(
+      `UPDATE ${table} SET at = at + 9000000000000000 WHERE seq = 3`,
+      `UPDATE ${table} SET at = at - 9000000000000000 WHERE seq = 3`,
+      {
+        first_bad_seq: 3,
+      },
+    )
+    await change(
+      'UPDATE gateway_audit_chains SET organization_id = 2 WHERE organization_id = 1',
+      'UPDATE gateway_audit_chains SET organization_id = 1 WHERE organization_id = 2',
+      { first_bad_seq: count, reason: 'the head of the chain is missing' },
+    )
     await database.run(`DELETE FROM ${table} WHERE seq = ${count}`)
     expect(await verify()).toMatchObject({ ok: false, first_bad_seq: count, records: count - 1 })
   })

@@ -108,6 +108,8 @@ describeGateway('credentials', (api) => {
       expect({ fields, ...reply.body.error }).toMatchObject({ code: 'invalid_request', details: { field } })
       expect(reply.status).toBe(400)
     }
+    const { message } = (await call('POST', '/credentials', openAi({ model_mapping: { '..': 'm' } }))).body.error
+    expect(message).toBe('model_mapping... holds a dot segment')
   })
 
   test('gateway#12 no secret in an answer, the audit or the database; has_* and the last four are right', async () => {

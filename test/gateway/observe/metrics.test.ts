@@ -105,7 +105,7 @@ test('a fallback, an unknown cost, a refusal, the cache', async () => {
   metrics.cache(1, 'hit')
   const lines = linesOf(await metrics.render(undefined, 'prometheus'))
   expect(lines.filter((line) => /_(fallbacks|rejected|cache|cost_unknown|attempts)_total/.test(line))).toEqual([
-    'llm_gateway_cost_unknown_total{organization="1",provider="openai",model="gpt-5",credential="7"} 1',
+    'llm_gateway_cost_unknown_total{organization="1",provider="openai",model="gpt-5",credential="7"} 2',
     'llm_gateway_attempts_total{organization="1",provider="openai",credential="7",class="connect"} 1',
     'llm_gateway_attempts_total{organization="1",provider="openai",credential="7",class="rate"} 1',
     'llm_gateway_attempts_total{organization="1",provider="anthropic",credential="8",class="ok"} 1',
