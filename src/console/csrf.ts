@@ -31,7 +31,10 @@ export function requireCsrf(sessions: Sessions | undefined, request: FastifyRequ
   const header = request.headers['x-csrf-token']
   const sent = typeof header === 'string' ? header : form.text('csrf_token')
   if (!expected || !sent || !(secretEquals(sent, expected) || secretEquals(unmask(sent), expected))) {
-    throw new ConsoleError('forbidden', 'This form is out of date. Reload the page and send it again.')
+    throw new ConsoleError(
+      'forbidden',
+      'This form is out of date. Send it again; if that does not help, reload the page.',
+    )
   }
 }
 

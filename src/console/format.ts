@@ -10,7 +10,7 @@ export interface Format {
   time(timestamp: string): string
   /** An id to be told apart at a glance: prefix and last characters. */
   short(id: string): string
-  /** The beginning of a text, on one line. */
+  /** The beginning of a text, on one line, tame. */
   line(text: string, length: number): string
   /** The first line that says something, without the marks of a heading. */
   title(text: string, length: number): string
@@ -67,10 +67,7 @@ function short(id: string): string {
 
 /** By characters, so that no pair is cut in half. */
 function line(text: string, length: number): string {
-  const flat = text
-    .slice(0, 4 * length)
-    .replace(/\s+/g, ' ')
-    .trim()
+  const flat = tame(text.slice(0, 4 * length).replace(/\s+/g, ' ')).trim()
   const characters = [...flat]
   return characters.length > length ? `${characters.slice(0, length).join('').trimEnd()}…` : flat
 }

@@ -23,6 +23,10 @@ const SHELLS = {
 
 type Section = keyof typeof SHELLS
 
+const STYLES = ['gateway', 'gateway-tables', 'gateway-usage']
+  .map((name) => `<link rel="stylesheet" href="/ui/static/${name}.css">`)
+  .join('\n')
+
 const SECTIONS = Object.keys(SHELLS).join('|')
 
 interface GatewayConsoleSettings {
@@ -41,8 +45,7 @@ export function mountGatewayConsole(app: FastifyInstance, clock: Clock, { hasMem
         const { title, lead } = SHELLS[section]
         const menu = gatewayMenu(hasMemory)
         const frame = { title, section, menu, csrf: '', hasSession: false, now: clock.now() }
-        const head = '<link rel="stylesheet" href="/ui/static/gateway.css">'
-        return reply.type('text/html; charset=utf-8').send(render('./gateway', { lead, head }, frame))
+        return reply.type('text/html; charset=utf-8').send(render('./gateway', { lead, head: STYLES }, frame))
       })
     },
     { prefix: '/ui/gateway' },

@@ -56,4 +56,8 @@ export function wantsPage(request: FastifyRequest): boolean {
   return (method === 'GET' || method === 'HEAD') && !FOR_PROGRAMS.test(pathOf(request))
 }
 
+/** Whether htmx asks for a page, to show a piece of it in the one that is there. */
+export const wantsPiece = (request: FastifyRequest): boolean =>
+  request.headers['hx-request'] !== undefined && request.method === 'GET' && !FOR_PROGRAMS.test(pathOf(request))
+
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''

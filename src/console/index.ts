@@ -6,7 +6,7 @@ import type { MemoryService } from '../memory/service.ts'
 import { csrfToken, requireCsrf } from './csrf.ts'
 import { ConsoleError, toRefusal, type Refusal } from './errors.ts'
 import { readForm, type Form } from './form.ts'
-import { guard, wantsPage } from './guard.ts'
+import { guard, wantsPage, wantsPiece } from './guard.ts'
 import type { KernelConsole } from './kernel/kernel.ts'
 import { kernelRoutes } from './kernel/routes.ts'
 import { loginRoutes } from './login.ts'
@@ -83,14 +83,15 @@ function againOf({ status, code }: Refusal, request: FastifyRequest): object | u
   if (request.method !== 'POST' || !isOurs || !form) return undefined
   const fields = form.fields().filter(([name]) => name !== 'csrf_token' && !SECRET.includes(name))
   return {
-    action: request.url,
+    // What came too late is reviewed again, beside what stands there now.
+    action: code === 'cas_conflict' && form.text('edit') ? '/ui/api/memories/preview' : request.url,
     wantsFile: /\/(?:upload|import|replay)$/.test(request.url),
     hidden: Object.fromEntries(fields.filter(([name]) => UNSEEN.test(name))),
     fields: fields.filter(([name]) => !UNSEEN.test(name)),
   }
 }
 
-/** The REST status, with a page for a browser that came here and a fragment for all others. */
+/** The REST status, with a page for a browser that came here, or is told to, and a fragment for all others. */
 function answerError(console: Console, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toRefusal(error)
   if (refusal.status >= 500) request.log.error({ err: error, request_id: request.id }, 'a request failed')
@@ -100,6 +101,9 @@ function answerError(console: Console, error: unknown, request: FastifyRequest, 
     return sendPage(console, request, reply, '', page)
   }
   const csrf = csrfToken(console.sessions, request, reply)
+  // A form of before the last sign-in can be sent again with the token of now: see console.js.
+  if (refusal.code === 'forbidden') reply.header('X-CSRF-Token', csrf)
+  if (wantsPiece(request)) reply.header('HX-Redirect', request.url)
   return reply
     .code(refusal.status)
     .type('text/html; charset=utf-8')

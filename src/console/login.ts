@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { get, post, type Route } from '../http/routes.ts'
+import { wantsPiece } from './guard.ts'
 import { sendPage } from './pages/page.ts'
 import { SESSION_COOKIE, SESSION_SECONDS } from './session.ts'
 import type { Console } from './settings.ts'
@@ -12,6 +13,8 @@ export function loginRoutes(console: Console): Route[] {
   const { sessions } = console
   const brake = new SignInBrake(console.clock)
   const form = get('/login', async (request, reply) => {
+    // Who asked for a piece of a page was led here without knowing it.
+    if (wantsPiece(request)) reply.header('HX-Redirect', '/ui/login')
     if (!sessions || sessions.isValid(request.cookies[SESSION_COOKIE])) return reply.redirect('/ui/', 303)
     return sendPage(console, request, reply, '', { ...LOGIN, data: {} })
   })

@@ -49,6 +49,6 @@ const helpers = (now: number, csrf: string): object => ({
   hidden: (fields: Readonly<Record<string, string | undefined>> = {}) =>
     Object.entries({ csrf_token: csrf, ...fields })
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value ?? '')}">`)
+      .map(([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value ?? '')}">`)
       .join(''),
 })

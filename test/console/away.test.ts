@@ -84,6 +84,31 @@ describeAtSite(
       await page.getByText(SAID).waitFor({ state: 'hidden' })
       await expect.poll(() => page.getByRole('heading', { level: 1 }).count()).toBe(1)
     })
+
+    test('a bulk run says how far it came', async () => {
+      const { page, site, open } = at()
+      await open('/workspaces')
+      await page.getByRole('button', { name: 'New workspace' }).click()
+      await page.getByLabel('Name').fill('Bulk')
+      await page.getByRole('button', { name: 'Create', exact: true }).click()
+      await page.getByRole('link', { name: 'Bulk', exact: true }).click()
+      const seed = page.locator('form[action$="/seed"]')
+      await seed.getByLabel('How many').fill('10000')
+      await seed.getByRole('button', { name: 'Make samples' }).click()
+      await seed.getByText(/^[1-9]\d* done/).waitFor()
+      await site.end()
+      await seed.getByText(/^The connection broke after [1-9]\d*: .+ What was done stays\.$/).waitFor()
+      await page.getByText(SAID).waitFor()
+      await site.begin()
+      await page.getByText(SAID).waitFor({ state: 'hidden' })
+      await page.getByRole('link', { name: 'Memories' }).click()
+      expect(
+        await page
+          .getByRole('table')
+          .getByRole('link', { name: /^Note / })
+          .count(),
+      ).toBeGreaterThan(0)
+    })
   },
 )
 

@@ -164,6 +164,7 @@ describeInBrowser('acting in the console in a browser', (at) => {
     await expect.poll(() => call('GET', `/workspaces/${ws}`)).toMatchObject(saved)
     await page.getByRole('button', { name: 'Delete workspace' }).click()
     const dialog = page.getByRole('dialog')
+    expect(await dialog.locator(':focus').getAttribute('name')).toBe('confirm')
     await dialog.getByLabel(/to confirm/).fill('ws_other')
     await dialog.getByRole('button', { name: 'Delete workspace' }).click()
     await dialog.getByRole('alert').getByText('nothing was changed').waitFor()
@@ -223,6 +224,29 @@ describeInBrowser('acting in the console in a browser', (at) => {
       .setInputFiles({ name: 'r.jsonl', mimeType: 'text/plain', buffer: Buffer.from('{"op":"dance"}') })
     await replay.getByRole('button', { name: 'Replay' }).click()
     await replay.getByText('Record 1: dance cannot be replayed').waitFor()
+  })
+
+  test('a dump above the limit is sent in pieces of whole lines, by their bytes; what is replayed is not torn', async () => {
+    const { page, open, workspace } = at()
+    await open(`/workspaces/${await workspace()}?tab=bulk`)
+    await page.evaluate(`sent = []
+      fetch = async (_, { body }) => {
+        sent.push(body.get('file').size)
+        return new Response('data: {"type":"complete","succeeded":5,"failed":0,"skipped":0}\\n\\n')
+      }`)
+    const file = Buffer.from(`{"content": "${'灯'.repeat(300_000)}"}\n`.repeat(10))
+    const send = async (name: string, count: number): Promise<void> => {
+      const form = page.locator(`form[action$="/${name}"]`)
+      await form.getByLabel(/^File/).setInputFiles({ name: 'x.jsonl', mimeType: 'text/plain', buffer: file })
+      await form.locator('button[type=submit]').click()
+      await form.getByText(`Done: ${count} succeeded`).waitFor()
+    }
+    await send('import', 10)
+    await send('replay', 5)
+    const sizes: number[] = await page.evaluate('sent')
+    expect(sizes).toHaveLength(3)
+    expect(Math.max(...sizes.slice(0, 2))).toBeLessThan(7 * 1024 * 1024 + 1)
+    expect(sizes[2]).toBe(file.length)
   })
 
   test('the audit filters, verifies and exports; the home page follows what happens', async () => {

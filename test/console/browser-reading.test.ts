@@ -58,6 +58,35 @@ describeInBrowser('reading the console in a browser', (at) => {
     expect(response.status()).toBe(404)
   })
 
+  test('in a small graph no name covers another one, and it is drawn alike each time', async () => {
+    const { page, open, call, workspace, imprint } = at()
+    const ws = await workspace()
+    const ids: string[] = []
+    for (let n = 0; n < 12; n++)
+      ids.push(await imprint(ws, `A text whose beginning is long enough, ${n}, for two lines`))
+    for (const [n, id] of ids.entries()) {
+      const target = ids[(n * 5 + 1) % 12]
+      if (target !== id) {
+        await call('POST', `/workspaces/${ws}/memories/${id}/edges`, {
+          target_memory_id: target,
+          edge_type: 'mentions',
+        })
+      }
+    }
+    const boxes = async (): Promise<{ x: number; y: number; w: number; h: number }[]> => {
+      await open(`/workspaces/${ws}/graph`)
+      await page.locator('.canvas canvas').first().waitFor()
+      return page.evaluate(`document.querySelector('[data-graph]')._cyreg.cy.nodes()
+        .map((node) => node.boundingBox()).map(({ x1: x, y1: y, w, h }) => ({ x, y, w, h }))`)
+    }
+    const drawn = await boxes()
+    const covered = drawn.filter((a, i) =>
+      drawn.some((b, j) => i < j && a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h),
+    )
+    expect([drawn.length, covered]).toEqual([12, []])
+    expect(await boxes()).toEqual(drawn)
+  })
+
   test('dark mode follows the system, and the toggle wins over it', async () => {
     const { page } = at()
     const ground = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor')

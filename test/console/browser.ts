@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vi
 import { startMemoryApi, type MemoryApi } from '../support/memory-api.ts'
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
-const KEY = 'key-for-tests'
+export const KEY = 'key-for-tests'
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',

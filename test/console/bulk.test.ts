@@ -205,6 +205,8 @@ describeOnBoth('bulk', (api) => {
   test('what is wrong before a run is a 4xx', async () => {
     expect((await bulk('seed', { workspace_id: 'ws_nope' })).status).toBe(404)
     expect((await bulk('replay', {})).status).toBe(400)
+    const workspace_id = await api().workspace()
+    expect((await bulk('seed', { workspace_id, chunker_id: 'nope' })).status).toBe(400)
     expect((await client.get('/ui/api/bulk/dump?ws=ws_nope')).status).toBe(404)
     const unnamed = await client.get('/ui/api/bulk/dump')
     expect([unnamed.status, unnamed.text]).toEqual([400, expect.stringContaining('ws is missing')])

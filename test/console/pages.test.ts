@@ -64,6 +64,28 @@ describeOnBoth('pages', (api) => {
     expect((await get(`${W}/memories/${mem}`)).text).toContain('&lt;script&gt;alert(')
   })
 
+  test('a name cannot turn what stands around it, nor hide behind control characters', async () => {
+    const ws = await api().workspace({ name: 'safe\u202egnp.exe', region: 'x\u2066y' })
+    await api().call('POST', `/workspaces/${ws}/collections`, { name: 'bell\u0007' })
+    for (const path of ['/ui/', '/ui/workspaces', `/ui/workspaces/${ws}?tab=collections`, '/ui/audit']) {
+      const { text } = await get(path)
+      expect([path, ['\u202e', '\u2066', '\u0007'].some((character) => text.includes(character))]).toEqual([
+        path,
+        false,
+      ])
+    }
+    expect((await get('/ui/workspaces')).text).toContain('safe\\u202egnp.exe')
+  })
+
+  test('a Memory of one version has nothing to compare', async () => {
+    const ws = await api().workspace()
+    const mem = await api().imprint(ws, 'once')
+    const history = async () => (await get(`/ui/workspaces/${ws}/memories/${mem}?tab=history`)).text
+    expect(await history()).not.toContain('Compare')
+    await api().call('POST', `/workspaces/${ws}/memories/${mem}:append`, { content: ' more' })
+    expect(await history()).toContain('Compare')
+  })
+
   test('pages forbid inline script and style, and frames around them', async () => {
     const { headers, text } = await get('/ui/')
     const policy = headers.get('content-security-policy') ?? ''
@@ -114,6 +136,8 @@ describeOnBoth('pages', (api) => {
     expect(text).toContain('<mark>lighthouse</mark>')
     expect(text).toMatch(/Words <span class="hint">BM25/)
     expect(text).toMatch(/Meaning <span class="hint">cosine/)
+    const untold = await get(`/ui/workspaces/${ws}?q=x&tag=food`)
+    expect([untold.status, untold.text.includes('tag must be key=value')]).toEqual([200, true])
     const refused = await get(`/ui/workspaces/${ws}?q=x&mode=sideways`)
     expect([refused.status, refused.text.includes('mode must be one of')]).toEqual([200, true])
   })

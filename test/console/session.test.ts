@@ -36,6 +36,8 @@ describe('a server with a key', () => {
       const { status, headers } = await client.get(path)
       expect([path, status, headers.get('location')]).toEqual([path, 303, '/ui/login'])
     }
+    const piece = await client.get('/ui/login', { 'hx-request': 'true' })
+    expect(piece.headers.get('hx-redirect')).toBe('/ui/login')
     for (const path of ['/ui/api/graph/data', '/ui/events/activity', '/ui/audit/export', '/ui/api/bulk/dump']) {
       expect([path, (await client.get(path)).status]).toEqual([path, 401])
     }
@@ -107,6 +109,9 @@ describe('a server with a key', () => {
       expect([token, status]).toEqual([token, 403])
     }
     expect((await client.get('/ui/workspaces')).text).not.toContain('never')
+    const refused = await client.post('/ui/api/workspaces/create', { name: 'late', csrf_token: await other.token() })
+    const renewed = refused.headers.get('X-CSRF-Token') ?? ''
+    expect((await client.post('/ui/api/workspaces/create', { name: 'late', csrf_token: renewed })).status).toBe(303)
     const token = await client.token()
     const sent = await client.post(
       '/ui/api/workspaces/create',

@@ -9,14 +9,26 @@ import type { Console } from '../settings.ts'
 import { count, openWorkspace, requireConfirm, workspaceOf, type Action, type ActionRequest } from './action.ts'
 import { tagsOf } from './imprint.ts'
 
-/** The Memory that the form names, with its workspace. @throws not_found 404. */
+/** The Memory that the form names, as the form knows it, with its workspace. @throws not_found 404, cas_conflict 412. */
 async function openMemory(
   console: Console,
   request: ActionRequest,
 ): Promise<{ workspace: Workspace; memory: MemoryWithCells }> {
   const workspace = await openWorkspace(console, request)
-  return { workspace, memory: await console.service.memories.lookup(workspace, request.form.require('memory_id')) }
+  const memory = await console.service.memories.lookup(workspace, request.form.require('memory_id'))
+  if (isStale(request.form, memory)) {
+    const message = 'Somebody changed this Memory meanwhile. Review your change again, or reload the page.'
+    throw new MemoryError('cas_conflict', message, {
+      expected_watermark: request.form.text('expected_watermark'),
+      head_watermark: memory.head_watermark,
+    })
+  }
+  return { workspace, memory }
 }
+
+/** The form is about a version that is not the head any more. */
+const isStale = (form: Form, { head_watermark: head }: MemoryWithCells): boolean =>
+  (form.text('expected_watermark') ?? head) !== head
 
 const EDITS = ['update', 'patch', 'append'] as const
 type EditName = (typeof EDITS)[number]
@@ -58,7 +70,7 @@ function edited(name: EditName, form: Form, memory: MemoryWithCells): string {
   return name === 'update' ? text : content + text
 }
 
-/** An edit as it would come out, before it is saved. */
+/** An edit as it would come out of what stands there now, before it is saved. @throws patch_anchor_not_found 400, 404. */
 export async function previewEdit(
   console: Console,
   request: ActionRequest,
@@ -66,6 +78,7 @@ export async function previewEdit(
   workspace: Workspace
   memory: MemoryWithCells
   edit: EditName
+  isStale: boolean
   after: string
   fields: [string, string][]
 }> {
@@ -74,23 +87,13 @@ export async function previewEdit(
   const memory = await console.service.memories.lookup(workspace, form.require('memory_id'))
   const edit = EDITS.find((name) => name === form.text('edit'))
   if (!edit) throw invalidInput(`edit must be one of ${EDITS.join(', ')}`, 'edit')
-  requireHead(form, memory)
   const after = edited(edit, form, memory)
-  const sent = ['content', 'old_string', 'new_string', 'replace_all', 'patch', 'expected_watermark']
+  const sent = ['content', 'old_string', 'new_string', 'replace_all', 'patch']
   const fields = sent.flatMap((name): [string, string][] => {
     const value = form.raw(name)
     return value === undefined ? [] : [[name, value]]
   })
-  return { workspace, memory, edit, after, fields }
-}
-
-function requireHead(form: Form, { head_watermark: head }: MemoryWithCells): void {
-  const expected = form.text('expected_watermark')
-  if (expected === undefined || expected === head) return
-  throw new MemoryError('cas_conflict', 'Somebody changed this Memory meanwhile. Reload it, then edit again.', {
-    expected_watermark: expected,
-    head_watermark: head,
-  })
+  return { workspace, memory, edit, isStale: isStale(form, memory), after, fields }
 }
 
 const update: Action = async (console, request) => {
@@ -107,8 +110,8 @@ const patch: Action = async (console, request) => {
   const { workspace, memory } = await openMemory(console, request)
   const body = { patch: patchOf(form, contentOf(memory)) }
   const expected = form.require('expected_watermark')
-  const { patches_applied } = await console.service.edits.patch(caller, workspace, memory.id, body, expected)
-  return saved(workspace, memory, `Saved. ${count(patches_applied, 'replacement')} made.`)
+  const { cells_re_embedded } = await console.service.edits.patch(caller, workspace, memory.id, body, expected)
+  return saved(workspace, memory, `Saved. ${count(cells_re_embedded, 'Cell')} embedded anew.`)
 }
 
 const append: Action = async (console, request) => {

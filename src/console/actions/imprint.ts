@@ -22,7 +22,7 @@ const upload: Action = async (console, request) => {
   if (files.length === 0) throw invalidInput('choose a file: .txt or .md', 'file')
   const fields = imprintFields(form)
   const bodies = files.map(({ name, bytes }) => {
-    if (!UPLOAD_NAME.test(name)) throw invalidInput(`${name} is neither .txt nor .md`, 'file')
+    if (!UPLOAD_NAME.test(name)) throw invalidInput(`the file ${name} is neither .txt nor .md`, 'file')
     return parseWith(imprintRequest, {
       ...fields,
       content: utf8(name, bytes),
@@ -43,7 +43,7 @@ function utf8(name: string, bytes: Buffer): string {
   } catch {
     // Said below.
   }
-  throw invalidInput(`${name} is not UTF-8 text`, 'file')
+  throw invalidInput(`the file ${name} is not UTF-8 text`, 'file')
 }
 
 interface ImprintFields {

@@ -4,7 +4,7 @@ import { CodedError } from '../../base/errors.ts'
 import { invalidInput, notFound } from '../../memory/errors.ts'
 import { CONFLICT_RULES, importMemory, importRecord } from '../../memory/import.ts'
 import { parseWith, refuseBadText } from '../../memory/routes/route.ts'
-import { imprintRequest } from '../../memory/requests.ts'
+import { imprintRequest, type ImprintRequest } from '../../memory/requests.ts'
 import { findCollection } from '../../memory/store/collections.ts'
 import { openWorkspace, type ActionRequest } from '../actions/action.ts'
 import type { Console } from '../settings.ts'
@@ -45,15 +45,13 @@ const seed: BulkOperation = async (console, request) => {
   if (collection !== undefined && !(await findCollection(console.service.seams.metadata, workspace.id, collection))) {
     throw notFound('collection', collection)
   }
+  const bodyOf = (index: number): ImprintRequest =>
+    parseWith(imprintRequest, { ...fields, content: sampleText(rand, index), tags: { source: 'sample' } })
+  bodyOf(0)
   const indexes = Array.from({ length: count }, (_, index) => index)
   return (signal) =>
     progress(indexes, signal, async (index) => {
-      const body = parseWith(imprintRequest, {
-        ...fields,
-        content: sampleText(rand, index),
-        tags: { source: 'sample' },
-      })
-      await console.service.imprint.run(callerFor(caller, signal), workspace, body)
+      await console.service.imprint.run(callerFor(caller, signal), workspace, bodyOf(index))
       return 'succeeded'
     })
 }

@@ -32,6 +32,8 @@ export async function* progress<T>(
     }
     yield json({ type: 'complete', ...counts })
   } catch (error) {
+    // Who left is told nothing; a server that ends cuts off what is under way.
+    if (signal.aborted) return
     yield json({ type: 'error', message: error instanceof Stop ? error.message : toRefusal(error).message })
   }
 }

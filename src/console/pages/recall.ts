@@ -1,4 +1,4 @@
-import { MemoryError } from '../../memory/errors.ts'
+import { invalidInput, MemoryError } from '../../memory/errors.ts'
 import type { Caller } from '../../memory/caller.ts'
 import type { RecallAnswer, RecallHit, Workspace } from '../../memory/model.ts'
 import type { ExplainedHit } from '../../memory/recall.ts'
@@ -71,6 +71,7 @@ export async function recallData(
 }
 
 function requestOf({ q, mode, k, collection, tag, agent, depth }: RecallData['asked']): RecallRequest {
+  if (tag !== '' && !tag.includes('=')) throw invalidInput('tag must be key=value', 'tag')
   const [key = '', ...value] = tag.split('=')
   return parseWith(recallRequest, {
     query: q,

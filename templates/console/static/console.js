@@ -47,6 +47,21 @@ function unfold() {
 unfold()
 addEventListener('hashchange', unfold)
 
+// Whoever signed in again, in another tab, has forms with the token of before: the refusal brings the one of now.
+function renewToken(headers) {
+  const token = headers.get('X-CSRF-Token')
+  if (token) for (const field of document.getElementsByName('csrf_token')) field.value = token
+}
+document.addEventListener('htmx:after:request', ({ detail: { ctx } }) => renewToken(ctx.response.headers))
+
+// The home page follows what happens for as long as it is open.
+const FOLLOWED = 200
+const activity = document.getElementById('activity')
+if (activity)
+  new MutationObserver(() => {
+    while (activity.childElementCount > FOLLOWED) activity.lastElementChild.remove()
+  }).observe(activity, { childList: true })
+
 for (const form of document.querySelectorAll('form[data-bulk]')) {
   form.addEventListener('submit', (event) => {
     event.preventDefault()
@@ -54,8 +69,9 @@ for (const form of document.querySelectorAll('form[data-bulk]')) {
   })
 }
 
-/** The server takes 8 MiB at once; larger files go in pieces of whole lines. */
+/** The server takes 8 MiB at once; larger dumps go in pieces of whole lines. What is replayed has to stay together. */
 const PIECE_BYTES = 7 * 1024 * 1024
+const bytes = new TextEncoder()
 
 async function run(form) {
   const view = viewOf(form)
@@ -84,11 +100,9 @@ async function run(form) {
     }
     view.end(`Done: ${sum.succeeded} succeeded, ${sum.skipped} skipped, ${sum.failed} failed.`)
   } catch (error) {
-    view.end(
-      ending.signal.aborted
-        ? `Cancelled after ${sum.done}. What was done stays.`
-        : `The connection broke: ${error.message}`,
-    )
+    if (ending.signal.aborted) return view.end(`Cancelled after ${sum.done}. What was done stays.`)
+    view.end(`The connection broke after ${sum.done}: ${error.message}. What was done stays.`)
+    document.dispatchEvent(new Event('server:away'))
   }
 }
 
@@ -96,6 +110,7 @@ async function run(form) {
 async function follow(form, body, signal, tell, view) {
   const response = await fetch(form.action, { method: 'POST', body, signal })
   if (!response.ok) {
+    renewToken(response.headers)
     view.refuse(await response.text())
     return true
   }
@@ -121,20 +136,21 @@ async function follow(form, body, signal, tell, view) {
 async function bodiesOf(form) {
   const whole = new FormData(form)
   const file = whole.get('file')
-  if (!(file instanceof File) || file.size <= PIECE_BYTES) return [whole]
+  if (!(file instanceof File) || file.size <= PIECE_BYTES || !('pieces' in form.dataset)) return [whole]
   const text = await file.text()
   if (text.trimStart().startsWith('[')) return [whole]
   const pieces = []
   let lines = []
   let size = 0
   for (const line of text.split('\n')) {
-    if (size + line.length > PIECE_BYTES / 2 && lines.length > 0) {
+    const added = bytes.encode(line).length + 1
+    if (size + added > PIECE_BYTES && lines.length > 0) {
       pieces.push(lines.join('\n'))
       lines = []
       size = 0
     }
     lines.push(line)
-    size += line.length
+    size += added
   }
   pieces.push(lines.join('\n'))
   return pieces

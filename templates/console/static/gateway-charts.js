@@ -41,7 +41,7 @@ export function chart(title, { series, from, to, interval }, groups, nameOf, val
       'p',
       { class: 'axis', 'aria-hidden': 'true' },
       el('span', {}, instant(first)),
-      el('span', {}, most > 0 && `at most ${rounded(most)} in one ${interval}`),
+      el('span', {}, most > 0 && `at most ${rounded(most)} ${interval === 'hour' ? 'an' : 'a'} ${interval}`),
       el('span', {}, instant(Date.parse(to))),
     ),
   )

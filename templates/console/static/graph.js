@@ -1,5 +1,14 @@
 // Draws the graph that the server names, in the colours of the page.
 
+const PADDING = 24
+const ZOOM_FIRST = 1.5
+/** Between two Memories with their names. */
+const GAP = 6
+const ROUNDS = 200
+/** Of what nothing is linked with. */
+const COLUMN = 145
+const ROW = 60
+
 const canvas = document.querySelector('[data-graph]')
 if (canvas) draw()
 
@@ -14,23 +23,20 @@ async function draw() {
   const graph = window.cytoscape({
     container: canvas,
     elements: [
-      ...nodes.map((data) => ({ data, classes: data.type })),
+      ...nodes.map((data, index) => ({ data, classes: data.type, position: onRing(index, nodes.length) })),
       ...edges.map((data) => ({ data, classes: data.label })),
     ],
     style: look(isDense),
-    layout: {
-      name: edges.length === 0 ? 'grid' : 'cose',
-      animate: false,
-      randomize: true,
-      nodeDimensionsIncludeLabels: !isDense,
-      idealEdgeLength: () => (isDense ? 160 : 90),
-      nodeRepulsion: () => (isDense ? 400_000 : 9000),
-      componentSpacing: 70,
-      padding: 24,
-    },
+    layout: { name: 'preset' },
     minZoom: 0.1,
     maxZoom: 3,
   })
+  arrange(graph, isDense)
+  if (!isDense) separate(graph)
+  graph.fit(undefined, PADDING)
+  // A few Memories are not blown up.
+  graph.zoom(Math.min(graph.zoom(), ZOOM_FIRST))
+  graph.center()
   graph.on('tap', 'node', ({ target }) => {
     location.href = canvas.dataset.memory + encodeURIComponent(target.id())
   })
@@ -48,6 +54,66 @@ async function draw() {
   new MutationObserver(restyle).observe(document.documentElement, { attributeFilter: ['data-theme'] })
 }
 
+/** Where the layout begins: the same graph is drawn alike each time. */
+function onRing(index, count) {
+  const angle = (2 * Math.PI * index) / count
+  return { x: 400 * Math.cos(angle), y: 200 * Math.sin(angle) }
+}
+
+/** What is linked by its Edges, what is not in rows below. */
+function arrange(graph, isDense) {
+  const alone = graph.nodes('[[degree = 0]]')
+  const linked = graph.elements().not(alone)
+  const calm = { animate: false, fit: false, nodeDimensionsIncludeLabels: !isDense }
+  linked
+    .layout({
+      name: 'cose',
+      ...calm,
+      randomize: false,
+      idealEdgeLength: () => (isDense ? 160 : 100),
+      nodeRepulsion: () => (isDense ? 400_000 : 20_000),
+      componentSpacing: 70,
+    })
+    .run()
+  turn(linked.nodes())
+  const { x1, y2, w } = linked.empty() ? { x1: 0, y2: 0, w: 0 } : linked.boundingBox()
+  const width = Math.max(w, canvas.clientWidth)
+  const cols = Math.max(1, Math.floor(width / COLUMN))
+  const boundingBox = { x1, y1: y2 + ROW / 2, w: width, h: Math.ceil(alone.length / cols) * ROW }
+  alone.layout({ name: 'grid', ...calm, cols, boundingBox }).run()
+}
+
+/** Lays the longer side along the longer side of the canvas. */
+function turn(nodes) {
+  const { w, h } = nodes.boundingBox()
+  if (w > h === canvas.clientWidth > canvas.clientHeight) return
+  nodes.positions((node) => ({ x: node.position('y'), y: node.position('x') }))
+}
+
+/** Pushes Memories apart whose names would overlap, along the shorter way, until none do. */
+function separate(graph) {
+  const boxes = graph.nodes().map((node) => {
+    const { x1, y1, w, h } = node.boundingBox()
+    return { node, x: x1 + w / 2, y: y1 + h / 2, w, h, from: { x: x1 + w / 2, y: y1 + h / 2 } }
+  })
+  for (let round = 0; round < ROUNDS; round++) {
+    let isFree = true
+    for (const [index, a] of boxes.entries()) {
+      for (const b of boxes.slice(index + 1)) {
+        const over = { x: (a.w + b.w) / 2 - Math.abs(a.x - b.x) + GAP, y: (a.h + b.h) / 2 - Math.abs(a.y - b.y) + GAP }
+        if (over.x <= 0 || over.y <= 0) continue
+        isFree = false
+        const axis = over.x < over.y ? 'x' : 'y'
+        const step = (a[axis] <= b[axis] ? over[axis] : -over[axis]) / 2
+        a[axis] -= step
+        b[axis] += step
+      }
+    }
+    if (isFree) break
+  }
+  for (const { node, x, y, from } of boxes) node.shift({ x: x - from.x, y: y - from.y })
+}
+
 /** Cytoscape knows no `light-dark()`: the browser is asked what each token comes to. */
 function look(isDense) {
   const probe = document.createElement('i')
@@ -58,6 +124,7 @@ function look(isDense) {
   }
   const [ink, muted, line, accent, seed, auto] = ['ink', 'muted', 'line', 'accent', 'seed', 'auto'].map(colour)
   probe.remove()
+  const ground = getComputedStyle(canvas).backgroundColor
   const textOpacity = isDense ? 0 : 1
   return [
     {
@@ -70,8 +137,10 @@ function look(isDense) {
         color: ink,
         'font-size': isDense ? 20 : 11,
         'text-opacity': textOpacity,
-        'text-max-width': isDense ? 260 : 150,
-        'text-wrap': 'ellipsis',
+        'text-max-width': isDense ? 260 : 130,
+        'text-wrap': isDense ? 'ellipsis' : 'wrap',
+        'text-background-color': ground,
+        'text-background-opacity': isDense ? 0 : 0.85,
         'text-valign': 'bottom',
         'text-margin-y': 4,
       },
@@ -91,6 +160,9 @@ function look(isDense) {
         'font-size': 8,
         color: muted,
         'text-opacity': textOpacity,
+        'text-background-color': ground,
+        'text-background-opacity': textOpacity,
+        'text-background-padding': 1,
         'text-rotation': 'autorotate',
         'min-zoomed-font-size': 9,
       },
