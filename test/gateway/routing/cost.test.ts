@@ -7,7 +7,7 @@ import { divideHalfEven, formatUsd, parseUsd } from '../../../src/gateway/cost/m
 
 const rows = (models: object[]) => modelTableSchema.parse({ schema: 1, version: 'v', models }).models
 const row = (fields: object) => {
-  const [first] = rows([{ provider: 'p', model: 'm', ...fields }])
+  const [first] = rows([{ provider: 'openai', model: 'm', ...fields }])
   if (!first) throw new Error('no row')
   return first
 }
@@ -66,15 +66,15 @@ test('gateway#84 a needed price that is missing makes the cost unknown; 0 is a p
 })
 
 test('the exact name wins, then the longest pattern, then the earlier layer', () => {
-  const own = rows([{ provider: 'a', model: 'x-1', max_output: 1 }])
+  const own = rows([{ provider: 'openai', model: 'x-1', max_output: 1 }])
   const shipped = rows([
-    { provider: 'a', model: 'x*', max_output: 2 },
-    { provider: 'a', model: 'x-*', max_output: 3 },
-    { provider: 'a', model: 'x-1', max_output: 4 },
-    { provider: 'b', model: '*', max_output: 5 },
+    { provider: 'openai', model: 'x*', max_output: 2 },
+    { provider: 'openai', model: 'x-*', max_output: 3 },
+    { provider: 'openai', model: 'x-1', max_output: 4 },
+    { provider: 'groq', model: '*', max_output: 5 },
   ])
   const table = new ModelTable('v', () => [own, shipped])
-  const found = ['x-1', 'x-2', 'xy', 'y'].map((model) => table.find('a', model)?.max_output)
+  const found = ['x-1', 'x-2', 'xy', 'y'].map((model) => table.find('openai', model)?.max_output)
   expect(found).toEqual([1, 3, 2, undefined])
-  expect(table.find('b', 'anything')?.max_output).toBe(5)
+  expect(table.find('groq', 'anything')?.max_output).toBe(5)
 })
