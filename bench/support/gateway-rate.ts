@@ -6,6 +6,8 @@ import { median, printTable, quantiles, round } from './measure.ts'
 const CONNECTIONS = 128
 const TICK_MS = 1
 const WARM_SECONDS = 3
+/** Before each reading: until the connections stand. */
+const LEAD_SECONDS = 1
 const ROUNDS = 3
 /** Of the driver's provider. */
 const MODEL = 'mock-l50-r1'
@@ -19,7 +21,8 @@ interface Reading {
 
 /**
  * An upstream of 50 ms behind direct connections, a bare proxy and the gateway, each asked at the same fixed rate over 128
- * connections, in turn. A call's time counts from when it was due, so that nobody gains by being slow. Contract: gateway.md 15.
+ * connections that stand, in turn. A call's time counts from when it was due, so that nobody gains by being slow. Contract:
+ * gateway.md 15.
  */
 export async function holdsRate(
   installation: Installation,
@@ -42,6 +45,7 @@ export async function holdsRate(
   for (const { pool, call: each } of targets) await atRate(() => ask(pool, each), rate, WARM_SECONDS)
   for (let turn = 0; turn < ROUNDS; turn++) {
     for (const { pool, call: each, readings } of targets) {
+      await atRate(() => ask(pool, each), rate, LEAD_SECONDS)
       readings.push(await atRate(() => ask(pool, each), rate, seconds))
     }
   }
