@@ -1,19 +1,13 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startMemoryApi, type MemoryApi, type Reply } from '../support/memory-api.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type MemoryApi, type Reply } from '../support/memory-api.ts'
 import { send, type RawReply } from '../support/raw-request.ts'
 import { proofHash, vendorAgentId } from '../support/vendor-session.ts'
-import { startSocket } from './support.ts'
+import { startsServices, startSocket } from './support.ts'
 
 const KEY = { Authorization: 'Bearer secret' }
-const open: MemoryApi[] = []
-async function start(env: Record<string, string>, dataDir?: string): Promise<MemoryApi> {
-  const api = await startMemoryApi({ dialect: 'sqlite', env, ...(dataDir !== undefined && { dataDir }) })
-  open.push(api)
-  return api
-}
-afterAll(() => Promise.all(open.map((api) => api.stop())))
+const start = startsServices()
 
 let api: MemoryApi
 beforeAll(async () => {

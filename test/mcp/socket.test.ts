@@ -4,19 +4,13 @@ import { get, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { startMemoryApi, type MemoryApi } from '../support/memory-api.ts'
-import { callTool, startSocket } from './support.ts'
+import { callTool, startsServices, startSocket } from './support.ts'
 
 const KEY = { Authorization: 'Bearer secret' }
 
-const open: MemoryApi[] = []
-async function start(env: Record<string, string>, dataDir?: string): Promise<MemoryApi> {
-  const api = await startMemoryApi({ dialect: 'sqlite', env, ...(dataDir !== undefined && { dataDir }) })
-  open.push(api)
-  return api
-}
-afterAll(() => Promise.all(open.map((api) => api.stop())))
+const start = startsServices()
 
 /** What the server says to a wish for a WebSocket. */
 async function upgradeStatus(to: MemoryApi, headers: Record<string, string> = {}, path = '/mcp'): Promise<number> {

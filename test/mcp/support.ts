@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { WebSocket } from 'undici'
+import { afterAll } from 'vitest'
 import { serveTools } from '../../src/app/tools.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { startMemoryApi, type MemoryApi } from '../support/memory-api.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look at what came, whatever it is
 export type Answer = any
@@ -21,6 +23,17 @@ export interface Wire {
   call(method: string, params?: object): Promise<Answer>
   /** Ends the connection, and gives the frames nobody asked for. */
   close(): Promise<Answer[]>
+}
+
+/** Starts memory services, which end with the tests of the file. */
+export function startsServices() {
+  const open: MemoryApi[] = []
+  afterAll(() => Promise.all(open.map((api) => api.stop())))
+  return async (env: Record<string, string>, dataDir?: string): Promise<MemoryApi> => {
+    const api = await startMemoryApi({ dialect: 'sqlite', env, ...(dataDir !== undefined && { dataDir }) })
+    open.push(api)
+    return api
+  }
 }
 
 /** Calls a tool and gives its answer. @throws when it fails. */

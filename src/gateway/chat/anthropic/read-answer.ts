@@ -109,9 +109,8 @@ export class AnthropicReader {
     const event = parse(eventSchema, data)
     const { index, message, content_block: block, delta, usage } = event
     switch (event.type) {
-      case 'message_start': {
+      case 'message_start':
         return [startOf(message ?? {}), ...this.#counted(message?.usage)]
-      }
       case 'content_block_start':
         return block ? this.#block(block, index ?? 0, true) : []
       case 'content_block_delta':

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { isMap } from '../../../base/json.ts'
 import { AnswerError, startOf, type ChatEvent, type StopReason, type Usage } from '../events.ts'
+import { present } from '../parse.ts'
 
 const callSchema = z.object({
   index: z.int().nullish(),
@@ -93,7 +94,7 @@ export class OpenAiReader {
     if (data === '[DONE]') return []
     const answer = parseAnswer(data)
     const events: ChatEvent[] = []
-    if ((answer.error ?? undefined) !== undefined) return [{ kind: 'error', data }]
+    if (present(answer.error) !== undefined) return [{ kind: 'error', data }]
     const usage = openAiUsage(answer.usage) ?? openAiUsage(answer.x_groq?.usage)
     const [choice] = answer.choices ?? []
     if (!this.#started && choice) {
