@@ -2,12 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { InferenceRequest, JsonAnswer } from '../../../src/gateway/exchange/exchange.ts'
 import type { Candidate } from '../../../src/gateway/routing/candidate.ts'
-import { bodyOf, candidateOf, faultOf, makeExchange, requestOf } from './support.ts'
+import { bodyOf, bytesOf, candidateOf, faultOf, makeExchange, requestOf } from './support.ts'
 
 const embed = (candidate: Candidate, fields: object, more: Partial<InferenceRequest> = {}) =>
   makeExchange(requestOf('embeddings', { model: 'asked', input: 'hi', ...fields }, more), candidate)
 
-const bytes = (json: object): Buffer => Buffer.from(JSON.stringify(json))
 const told = ({ body }: JsonAnswer): Record<string, unknown> => JSON.parse(body.toString())
 const base64 = (vector: number[]): string => Buffer.from(new Float32Array(vector).buffer).toString('base64')
 
@@ -24,7 +23,7 @@ describe('gateway#74 an openai relay', () => {
     usage: { prompt_tokens: 3, total_tokens: 3 },
   }
 
-  test('keeps its bytes, and the vectors of whoever knows both encodings', () => {
+  test('keeps its bytesOf, and the vectors of whoever knows both encodings', () => {
     const text = '{ "model":"asked","input":[[1,2]] ,"dimensions":2}'
     const exchange = makeExchange(requestOf('embeddings', text), candidateOf('openai'))
     expect(exchange.body.toString()).toBe(text.replace('asked', 'upstream-model'))
@@ -36,8 +35,8 @@ describe('gateway#74 an openai relay', () => {
 
   test('gives vectors as asked, where the provider knows only the other', () => {
     const asBase64 = { ...answer, data: [{ index: 0, object: 'embedding', embedding: base64([0.5, -2]) }] }
-    expect(told(embed(candidateOf('ollama'), { encoding_format: 'base64' }).answer(bytes(answer)))).toEqual(asBase64)
-    expect(told(embed(candidateOf('ollama'), {}).answer(bytes(asBase64)))).toEqual(answer)
+    expect(told(embed(candidateOf('ollama'), { encoding_format: 'base64' }).answer(bytesOf(answer)))).toEqual(asBase64)
+    expect(told(embed(candidateOf('ollama'), {}).answer(bytesOf(asBase64)))).toEqual(answer)
   })
 
   test('renames dimensions for Mistral', () => {
@@ -67,7 +66,7 @@ describe('gateway#74 providers with a form of their own', () => {
     )
     expect(sent.map(({ requests }) => requests.length)).toEqual([100, 100, 50])
     const answers = sent.map(({ requests }) =>
-      bytes({ embeddings: requests.map(({ content }) => ({ values: [Number(content.parts[0]?.text.slice(1))] })) }),
+      bytesOf({ embeddings: requests.map(({ content }) => ({ values: [Number(content.parts[0]?.text.slice(1))] })) }),
     )
     const joined = split?.join(answers)
     const data = joined && told(joined)['data']
@@ -83,8 +82,8 @@ describe('gateway#74 providers with a form of their own', () => {
     ])
     const prediction = (value: number) => ({ embeddings: { values: [value], statistics: { token_count: 2 } } })
     const joined = exchange.split?.join([
-      bytes({ predictions: [prediction(1), prediction(2)] }),
-      bytes({ predictions: [prediction(3)] }),
+      bytesOf({ predictions: [prediction(1), prediction(2)] }),
+      bytesOf({ predictions: [prediction(3)] }),
     ])
     expect(joined && told(joined)).toMatchObject({
       object: 'list',
@@ -99,13 +98,13 @@ describe('gateway#74 providers with a form of their own', () => {
     expect(bodyOf(embed(titan, { dimensions: 256 }))).toEqual({ inputText: 'hi', dimensions: 256 })
     expect(embed(titan, { input: ['a', 'b'] }).split?.bodies).toHaveLength(2)
     const one = embed(titan, { encoding_format: 'base64' }).answer(
-      bytes({ embedding: [0.5, -2], inputTextTokenCount: 3 }),
+      bytesOf({ embedding: [0.5, -2], inputTextTokenCount: 3 }),
     )
     expect(told(one)).toMatchObject({ data: [{ index: 0, embedding: base64([0.5, -2]) }], usage: { prompt_tokens: 3 } })
     expect(bodyOf(embed(cohere, { input: ['a'] }))).toEqual({ texts: ['a'], input_type: 'search_document' })
     expect(embed(cohere, { input: Array.from({ length: 97 }, () => 'x') }).split?.bodies).toHaveLength(2)
     for (const embeddings of [[[1], [2]], { float: [[1], [2]] }]) {
-      const answer = embed(cohere, { input: ['a', 'b'] }).answer(bytes({ embeddings }))
+      const answer = embed(cohere, { input: ['a', 'b'] }).answer(bytesOf({ embeddings }))
       expect(told(answer)).toMatchObject({
         data: [{ embedding: [1] }, { embedding: [2] }],
         usage: { prompt_tokens: 1 },
@@ -115,13 +114,13 @@ describe('gateway#74 providers with a form of their own', () => {
 
   test('all or nothing: a part without its vectors is a fault', () => {
     const { split } = embed(titan, { input: ['a', 'b'] })
-    const good = bytes({ embedding: [1] })
-    expect(faultOf(() => split?.join([good, bytes({})]))).toMatchObject({
+    const good = bytesOf({ embedding: [1] })
+    expect(faultOf(() => split?.join([good, bytesOf({})]))).toMatchObject({
       class: 'transient',
       error: { code: 'upstream_invalid_response' },
     })
     expect(
-      faultOf(() => embed(gemini, { input: ['a', 'b'] }).answer(bytes({ embeddings: [{ values: [1] }] }))),
+      faultOf(() => embed(gemini, { input: ['a', 'b'] }).answer(bytesOf({ embeddings: [{ values: [1] }] }))),
     ).toMatchObject({ class: 'transient' })
   })
 
@@ -141,7 +140,7 @@ describe('gateway#74 providers with a form of their own', () => {
   test('base64 holds the floats, whatever they are', () => {
     fc.assert(
       fc.property(fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 }), (vector) => {
-        const answer = embed(titan, { encoding_format: 'base64' }).answer(bytes({ embedding: vector }))
+        const answer = embed(titan, { encoding_format: 'base64' }).answer(bytesOf({ embedding: vector }))
         const [first] = told(answer)['data'] as { embedding: string }[]
         const read = Buffer.from(first?.embedding ?? '', 'base64')
         expect(vector.map((_, i) => read.readFloatLE(i * 4))).toEqual(vector.map((value) => Math.fround(value) + 0))

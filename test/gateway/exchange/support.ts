@@ -110,7 +110,12 @@ export const chat = (candidate: Candidate, body: object = {}, more: Partial<Infe
 export const messages = (candidate: Candidate, body: object = {}, more: Partial<InferenceRequest> = {}): Exchange =>
   makeExchange(requestOf('messages', { model: 'asked', max_tokens: 100, messages: HI, ...body }, more), candidate)
 
-export const bodyOf = ({ body }: Pick<Exchange, 'body'>): Record<string, unknown> => JSON.parse(body.toString())
+/** The JSON of an answer, as its bytes come. */
+export const bytesOf = (json: object): Buffer => Buffer.from(JSON.stringify(json))
+
+export const read = (body: Buffer): Record<string, unknown> => JSON.parse(body.toString())
+
+export const bodyOf = ({ body }: Pick<Exchange, 'body'>): Record<string, unknown> => read(body)
 
 /** All that a client gets of a stream that comes in these pieces. */
 export function streamOf(

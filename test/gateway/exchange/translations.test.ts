@@ -1,24 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Candidate } from '../../../src/gateway/routing/candidate.ts'
-import { bodyOf, candidateOf, chat, HI, makeExchange, messages, NOW, requestOf, signatures } from './support.ts'
-
-const CLAUDE = { reasoning: 'adaptive' }
-const anthropic = candidateOf('anthropic', {
-  row: CLAUDE,
-  config: { anthropic_version: '2023-06-01', default_max_tokens: 4096 },
-})
-const gemini = candidateOf('gemini', { row: { reasoning: 'level' } })
-const bedrock = candidateOf('bedrock', { model: 'anthropic.claude-x', row: CLAUDE })
-const vertex = candidateOf('vertex', {
-  dialect: 'anthropic',
-  row: CLAUDE,
-  config: { anthropic_version: 'vertex-2023-10-16' },
-})
-const openai = candidateOf('openai', { row: { reasoning: 'effort', max_tokens_field: 'max_completion_tokens' } })
-
-const TOOL = { type: 'function', function: { name: 'rain', parameters: { type: 'object' } } }
-const bytes = (json: object): Buffer => Buffer.from(JSON.stringify(json))
-const read = (body: Buffer): Record<string, unknown> => JSON.parse(body.toString())
+import { anthropic, bedrock, gemini, openai, vertex } from './candidates.ts'
+import { bodyOf, bytesOf, candidateOf, chat, HI, messages, NOW, read } from './support.ts'
 
 describe('gateway#54 each provider gets the request in its own form', () => {
   const turns = [{ role: 'system', content: 'Be brief.' }, ...HI]
@@ -104,7 +87,7 @@ describe('gateway#54 each provider gets the request in its own form', () => {
       ],
     ]
     for (const [candidate, answer] of answers.filter(([each]) => each !== openai)) {
-      const told = chat(candidate).answer(bytes(answer))
+      const told = chat(candidate).answer(bytesOf(answer))
       expect(read(told.body)).toMatchObject({
         object: 'chat.completion',
         created: NOW / 1000,
@@ -123,7 +106,7 @@ describe('gateway#54 each provider gets the request in its own form', () => {
       })
     }
     for (const [candidate, answer] of answers.filter(([each]) => each !== anthropic)) {
-      expect(read(messages(candidate).answer(bytes(answer)).body)).toMatchObject({
+      expect(read(messages(candidate).answer(bytesOf(answer)).body)).toMatchObject({
         type: 'message',
         content: [{ type: 'text', text: 'wet' }],
         stop_reason: 'end_turn',
@@ -134,7 +117,7 @@ describe('gateway#54 each provider gets the request in its own form', () => {
 
   test('a provider that reports nothing leaves an estimate for the client, and none in the record', () => {
     const { body, facts } = chat(anthropic).answer(
-      bytes({ content: [{ type: 'text', text: 'wet' }], stop_reason: 'end_turn' }),
+      bytesOf({ content: [{ type: 'text', text: 'wet' }], stop_reason: 'end_turn' }),
     )
     expect(read(body)).toMatchObject({ usage: { prompt_tokens: 1, completion_tokens: 1 } })
     expect(facts.usage).toBeUndefined()
@@ -233,18 +216,6 @@ test('gateway#58 anthropic clients ask openai for a schema', () => {
   })
 })
 
-test('gateway#59 thinking takes no sampling; a budget on Bedrock is measured against a cap', () => {
-  const asked = { reasoning_effort: 'high', temperature: 0.5 }
-  const exchange = chat(anthropic, asked)
-  expect(bodyOf(exchange)).not.toHaveProperty('temperature')
-  expect(exchange.dropped).toEqual(['temperature'])
-  const budget = candidateOf('bedrock', { model: 'anthropic.claude-x', row: { reasoning: 'budget' } })
-  expect(bodyOf(chat(budget, { reasoning_effort: 'high' }))).toMatchObject({
-    inferenceConfig: { maxTokens: 4096 },
-    additionalModelRequestFields: { thinking: { type: 'enabled', budget_tokens: 3072 } },
-  })
-})
-
 test('gateway#60 the newest version of Anthropic takes no sampling, the older does', () => {
   const asked = { temperature: 0.5, top_p: 0.9 }
   expect(bodyOf(chat(anthropic, asked))).toMatchObject(asked)
@@ -269,213 +240,4 @@ test("gateway#61 the default cap is the credential's; the field is the model's, 
   expect(bodyOf(messages(candidateOf('openai'), {}, { maxOutputTokens: 50 }))).toMatchObject({
     max_completion_tokens: 50,
   })
-})
-
-const THOUGHT = { type: 'thinking', thinking: 'hm', signature: 's1' }
-const CALLED = {
-  id: 'm',
-  model: 'x',
-  content: [
-    THOUGHT,
-    { type: 'redacted_thinking', data: 'r1' },
-    { type: 'tool_use', id: 'call_62', name: 'rain', input: {} },
-  ],
-  stop_reason: 'tool_use',
-}
-const secondTurn = (id: string) => ({
-  tools: [TOOL],
-  reasoning_effort: 'high',
-  messages: [
-    ...HI,
-    {
-      role: 'assistant',
-      content: null,
-      tool_calls: [{ id, type: 'function', function: { name: 'rain', arguments: '{}' } }],
-    },
-    { role: 'tool', tool_call_id: id, content: 'wet' },
-  ],
-})
-
-describe('gateway#62 Claude thinks on with tools, though the client drops signatures', () => {
-  test('the second turn carries what the first had', () => {
-    expect(read(chat(anthropic, { tools: [TOOL] }).answer(bytes(CALLED)).body)).toMatchObject({
-      choices: [
-        { message: { reasoning_content: 'hm', thinking_blocks: [THOUGHT, { type: 'redacted_thinking', data: 'r1' }] } },
-      ],
-    })
-    for (const candidate of [anthropic, vertex]) {
-      const exchange = chat(candidate, secondTurn('call_62'))
-      expect(bodyOf(exchange)).toMatchObject({ thinking: { type: 'adaptive' }, output_config: { effort: 'high' } })
-      expect(bodyOf(exchange)['messages']).toMatchObject([
-        {},
-        {
-          role: 'assistant',
-          content: [THOUGHT, { type: 'redacted_thinking', data: 'r1' }, { type: 'tool_use', id: 'call_62' }],
-        },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_62' }] },
-      ])
-    }
-    expect(JSON.stringify(bodyOf(chat(bedrock, secondTurn('call_62'))))).toContain(
-      '{"reasoningText":{"text":"hm","signature":"s1"}}',
-    )
-  })
-
-  test('lost, or of another organization: without thinking, and named', () => {
-    const lost = chat(anthropic, secondTurn('call_unknown'))
-    expect(lost.dropped).toEqual(['reasoning_effort'])
-    expect(bodyOf(lost)).not.toHaveProperty('thinking')
-    expect(chat(anthropic, secondTurn('call_62'), { organizationId: 8 }).dropped).toEqual(['reasoning_effort'])
-  })
-})
-
-describe('gateway#63 calls of Gemini', () => {
-  const part = { functionCall: { name: 'rain', args: { at: 1 } }, thoughtSignature: 'g1' }
-  const answer = {
-    candidates: [{ content: { parts: [part, { functionCall: { name: 'rain' } }] }, finishReason: 'STOP' }],
-  }
-  const idsOf = (body: Buffer): string[] =>
-    [...body.toString().matchAll(/"id":"(call_[^"]+)"/g)].map(([, id]) => id ?? '')
-
-  test('get ids that stay the same for the same conversation, and differ otherwise', () => {
-    const first = idsOf(chat(gemini).answer(bytes(answer)).body)
-    expect(new Set(first).size).toBe(2)
-    expect(idsOf(chat(gemini).answer(bytes(answer)).body)).toEqual(first)
-    const next = idsOf(chat(gemini, { messages: [...HI, ...HI] }).answer(bytes(answer)).body)
-    expect(next).not.toEqual(first)
-  })
-
-  test('get their signature back, from the client or from memory; else the placeholder', () => {
-    const { body } = chat(gemini).answer(bytes(answer))
-    expect(body.toString()).toContain('"extra_content":{"google":{"thought_signature":"g1"}}')
-    const [id = ''] = idsOf(body)
-    const sent = (call: string) => JSON.stringify(bodyOf(chat(gemini, secondTurn(call)))['contents'])
-    expect(sent(id)).toContain('"thoughtSignature":"g1"')
-    expect(sent('call_lost')).toContain('"thoughtSignature":"skip_thought_signature_validator"')
-    const use = [
-      { role: 'assistant', content: [{ type: 'tool_use', id, name: 'rain', input: {} }] },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'wet' }] },
-    ]
-    expect(JSON.stringify(bodyOf(messages(gemini, { messages: use })))).toContain('"thoughtSignature":"g1"')
-    expect(signatures.find(8, id)).toBeUndefined()
-  })
-})
-
-describe('gateway#64 thoughts go back to the family that had them', () => {
-  const answered = (candidate: Candidate, answer: object) =>
-    read(messages(candidate).answer(bytes(answer)).body)['content']
-  const geminis = {
-    candidates: [{ content: { parts: [{ text: 'hm-g', thought: true }, { text: 'so' }] }, finishReason: 'STOP' }],
-  }
-  const openais = { choices: [{ message: { reasoning_content: 'hm-o', content: 'so' }, finish_reason: 'stop' }] }
-  const sent = (candidate: Candidate, content: unknown) =>
-    JSON.stringify(bodyOf(messages(candidate, { messages: [...HI, { role: 'assistant', content }, ...HI] })))
-
-  test('as an anthropic client returns them', () => {
-    const [ofGemini, ofOpenAi] = [answered(gemini, geminis), answered(openai, openais)]
-    expect(ofGemini).toMatchObject([
-      { type: 'thinking', thinking: 'hm-g' },
-      { type: 'text', text: 'so' },
-    ])
-    expect(sent(gemini, ofGemini)).toContain('hm-g')
-    expect(sent(openai, ofOpenAi)).toContain('"reasoning_content":"hm-o"')
-    for (const [candidate, content] of [
-      [openai, ofGemini],
-      [bedrock, ofGemini],
-      [gemini, ofOpenAi],
-      [bedrock, ofOpenAi],
-    ] as const) {
-      expect(sent(candidate, content)).not.toContain('hm-')
-    }
-    expect(sent(bedrock, [THOUGHT, { type: 'text', text: 'so' }])).toContain('"signature":"s1"')
-    expect(sent(openai, [THOUGHT, { type: 'text', text: 'so' }])).not.toContain('hm')
-  })
-})
-
-test.each([
-  [{ n: 2 }, 'unsupported_parameter', 'n'],
-  [{ functions: [{}] }, 'unsupported_parameter', 'functions'],
-  [
-    { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, { type: 'video' }] }] },
-    'unsupported_content',
-    'messages[0].content[1].type',
-  ],
-  [{ tools: [{ type: 'web_search' }] }, 'unsupported_content', 'tools[0].type'],
-  [
-    { messages: [{ role: 'user', content: [{ type: 'text' }] }] },
-    'missing_required_parameter',
-    'messages[0].content[0].text',
-  ],
-  [{ messages: [{ role: 'tool', tool_call_id: 'z', content: 'x' }] }, 'invalid_value', 'messages'],
-  [
-    { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{' } }] }] },
-    'invalid_value',
-    'messages[0].tool_calls[0].function.arguments',
-  ],
-  [{ stop: ['1', '2', '3', '4', '5'] }, 'invalid_value', 'stop'],
-])('gateway#65 %j is 400 %s with its place', (fields, code, param) => {
-  for (const candidate of [anthropic, gemini, bedrock]) {
-    expect(() => chat(candidate, fields)).toThrow(expect.objectContaining({ status: 400, code, param }))
-  }
-})
-
-test('gateway#65 the message of a 400 tells the place, which the envelope of Anthropic has no other place for', () => {
-  const user = (content: unknown) => ({ messages: [{ role: 'user', content }] })
-  const url = { type: 'image', source: { type: 'url', url: 'https://example.org/a.png' } }
-  const page = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'hi' } }
-  const place = 'messages[0].content[0].source.type'
-  expect(() => messages(openai, user([page]))).toThrow(`${place}: expected "base64"`)
-  expect(() => messages(gemini, user([url]))).toThrow('messages: this model takes images as data URLs only')
-  expect(() => messages(openai, { ...user('hi'), stop_sequences: ['a', 'b', 'c', 'd', 'e'] })).toThrow(
-    'stop_sequences: at most 4',
-  )
-  expect(() => chat(anthropic, user(null))).toThrow(
-    'messages[0].content: expected string, received null, or expected array, received null',
-  )
-  expect(() => chat(anthropic, { messages: HI, stop: ['a', 'b', 'c', 'd', 'e'] })).toThrow(/^stop: .*4 items/)
-})
-
-test('gateway#65 where nothing is said beside the system, nothing can be answered', () => {
-  const silent = [{ role: 'system', content: 'Be brief.' }]
-  for (const candidate of [anthropic, gemini, bedrock]) {
-    for (const asked of [silent, [...silent, { role: 'user', content: '' }]]) {
-      expect(() => chat(candidate, { messages: asked })).toThrow(
-        expect.objectContaining({ status: 400, code: 'invalid_value', param: 'messages' }),
-      )
-    }
-  }
-  expect(() => messages(openai, { messages: [{ role: 'user', content: [{ type: 'text', text: '' }] }] })).toThrow(
-    'messages need one that says something',
-  )
-})
-
-test('what cannot be carried is named', () => {
-  const asked = {
-    logprobs: true,
-    store: false,
-    seed: 5,
-    user: 'u',
-    messages: [
-      {
-        role: 'user',
-        name: 'ann',
-        content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=', detail: 'high' } }],
-      },
-    ],
-  }
-  expect([...chat(bedrock, asked).dropped].sort()).toEqual([
-    'logprobs',
-    'messages.image_url.detail',
-    'messages.name',
-    'seed',
-    'store',
-    'user',
-  ])
-  const marked = { system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }] }
-  for (const candidate of [openai, gemini]) expect(messages(candidate, marked).dropped).toEqual(['cache_control'])
-  expect(messages(bedrock, marked).dropped).toEqual([])
-})
-
-test('embeddings never become a chat', () => {
-  const embeddings = makeExchange(requestOf('embeddings', { model: 'a', input: 'hi' }), gemini)
-  expect(bodyOf(embeddings)).toHaveProperty('requests')
 })
