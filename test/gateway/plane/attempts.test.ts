@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { alias } from '../routing/support.ts'
+import { classes, pair } from './pair.ts'
 import {
   ANSWER,
   CHAT,
@@ -14,18 +15,8 @@ import {
   startUpstream,
   STREAM,
   type FakeUpstream,
-  type RigOptions,
   type Script,
 } from './support.ts'
-
-/** Two providers of one model, the first before the second. */
-async function pair(first: Script, second: Script = json(), options: RigOptions = {}) {
-  const upstreams = [await startUpstream(first), await startUpstream(second)] as const
-  const credentials = upstreams.map((upstream, i) => credentialAt(i + 1, upstream, { priority: i }))
-  return { upstreams, ...(await startRig({ credentials, ...options })) }
-}
-
-const classes = ({ attempts }: { attempts: { class: string }[] }): string[] => attempts.map((each) => each.class)
 
 const destroys: Script = (response) => void response.destroy()
 
@@ -242,44 +233,6 @@ test('gateway#32 whoever asked last, the client is told the shortest wait of all
   expect(await silent.call('chat/completions', CHAT)).toMatchObject({ status: 429, headers: { 'retry-after': '5' } })
 })
 
-test.each(['before the answer', 'before content', 'in the stream'])(
-  'gateway#41 a client that goes %s takes the call along',
-  async (when) => {
-    const script: Script =
-      when === 'before the answer'
-        ? () => undefined
-        : when === 'before content'
-          ? sse([FRAMES.start], false)
-          : sse([FRAMES.start, FRAMES.text('Hel')], false)
-    const { open, upstreams, record } = await pair(script)
-    const controller = new AbortController()
-    const opened = open('chat/completions', { ...CHAT, stream: true }, { signal: controller.signal })
-    const seen = await upstreams[0].next()
-    if (when === 'in the stream') await once(await opened, 'data')
-    else opened.catch(() => undefined)
-    controller.abort()
-    // The clock of the rig stands: no time limit does this.
-    const [kept] = await Promise.all([record(), seen.closed])
-    expect(kept).toMatchObject({ outcome: 'client_closed', status: 499 })
-    expect(classes(kept)).toEqual(['closed'])
-    expect(upstreams[1].seen).toEqual([])
-    expect(kept.output_tokens).toBe(when === 'in the stream' ? 1 : null)
-  },
-)
-
-test('gateway#41 a client that goes while its body comes, or while it waits, leaves a record', async () => {
-  const { port, record, upstreams } = await pair(json())
-  const { connect } = await import('node:net')
-  const socket = connect(port, '127.0.0.1')
-  socket.write(
-    `POST /rest/v1/llm-gateway/v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mvk_${'a'.repeat(43)}\r\nContent-Length: 100\r\n\r\n{`,
-  )
-  await once(socket, 'connect')
-  setImmediate(() => socket.destroy())
-  expect(await record()).toMatchObject({ outcome: 'client_closed', surface: 'messages', model_requested: '' })
-  expect(upstreams[0].seen).toEqual([])
-})
-
 test('gateway#44 the time limit of the client bounds the call', async () => {
   const { call, upstreams, advance } = await pair(() => undefined)
   const answered = call('chat/completions', CHAT, { headers: { 'x-stainless-timeout': '20' } })
@@ -318,56 +271,6 @@ test('gateway#28 a pin and x-mem-fallback: off leave one candidate', async () =>
   expect(off).toMatchObject({ status: 404, headers: { 'x-mem-attempts': '1', 'x-mem-credential': 'credential 1' } })
   const foreign = await call('chat/completions', CHAT, { headers: { 'x-mem-credential': 'nobody' } })
   expect(foreign).toMatchObject({ status: 403, body: { error: { code: 'credential_not_allowed' } } })
-})
-
-test('gateway#89 a candidate that no money is left for is passed over', async () => {
-  const asked: (bigint | undefined)[] = []
-  const { GatewayError } = await import('../../../src/gateway/errors.ts')
-  const released: string[] = []
-  const budgets = {
-    reserve: (_caller: unknown, amount: bigint | undefined) => {
-      asked.push(amount)
-      if (asked.length === 2) throw new GatewayError('budget_exceeded', 'the budget is used up')
-      return { settle: () => void released.push('settle'), release: () => void released.push('release') }
-    },
-  }
-  const budget = { limit_usd: '1', window: 'day', unknown_price: 'allow' } as const
-  const { call, upstreams } = await pair(refusal(404), json(), { parts: { budgets }, key: { budget } })
-  expect(await call('chat/completions', CHAT)).toMatchObject({ status: 404, headers: { 'x-mem-attempts': '1' } })
-  expect(upstreams[1].seen).toEqual([])
-  expect(released).toEqual(['release'])
-  const first = await pair(json(), json(), {
-    parts: {
-      budgets: {
-        reserve: () => {
-          throw new GatewayError('budget_exceeded', 'the budget is used up')
-        },
-      },
-    },
-    key: { budget },
-  })
-  expect(await first.call('chat/completions', CHAT)).toMatchObject({
-    status: 429,
-    headers: { 'x-should-retry': 'false' },
-    body: { error: { code: 'budget_exceeded', type: 'insufficient_quota' } },
-  })
-  expect(await first.record()).toMatchObject({ outcome: 'rejected', attempts: [] })
-})
-
-test('gateway#88 money is set aside for every answer that is asked for', async () => {
-  const asked: (bigint | undefined)[] = []
-  const budgets = {
-    reserve: (_caller: unknown, amount: bigint | undefined) => {
-      asked.push(amount)
-      return { settle: () => undefined, release: () => undefined }
-    },
-  }
-  const budget = { limit_usd: '1', window: 'day', unknown_price: 'deny' } as const
-  const prices = [{ provider: 'openai-compatible', model: 'm', usd_per_million: { input: '0', output: '1' } }]
-  const { call } = await pair(json(), json(), { parts: { budgets }, key: { budget }, prices })
-  await call('chat/completions', { ...CHAT, max_tokens: 10 })
-  await call('chat/completions', { ...CHAT, max_tokens: 10, n: 4 })
-  expect(asked).toEqual([10_000n, 40_000n])
 })
 
 test('an answer beyond the limit is cut', async () => {

@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import { classes, pair } from './pair.ts'
+import { CHAT, FRAMES, json, sse, type Script } from './support.ts'
+
+test.each(['before the answer', 'before content', 'in the stream'])(
+  'gateway#41 a client that goes %s takes the call along',
+  async (when) => {
+    const script: Script =
+      when === 'before the answer'
+        ? () => undefined
+        : when === 'before content'
+          ? sse([FRAMES.start], false)
+          : sse([FRAMES.start, FRAMES.text('Hel')], false)
+    const { open, upstreams, record } = await pair(script)
+    const controller = new AbortController()
+    const opened = open('chat/completions', { ...CHAT, stream: true }, { signal: controller.signal })
+    const seen = await upstreams[0].next()
+    if (when === 'in the stream') await once(await opened, 'data')
+    else opened.catch(() => undefined)
+    controller.abort()
+    // The clock of the rig stands: no time limit does this.
+    const [kept] = await Promise.all([record(), seen.closed])
+    expect(kept).toMatchObject({ outcome: 'client_closed', status: 499 })
+    expect(classes(kept)).toEqual(['closed'])
+    expect(upstreams[1].seen).toEqual([])
+    expect(kept.output_tokens).toBe(when === 'in the stream' ? 1 : null)
+  },
+)
+
+test('gateway#41 a client that goes while its body comes, or while it waits, leaves a record', async () => {
+  const { port, record, upstreams } = await pair(json())
+  const { connect } = await import('node:net')
+  const socket = connect(port, '127.0.0.1')
+  socket.write(
+    `POST /rest/v1/llm-gateway/v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mvk_${'a'.repeat(43)}\r\nContent-Length: 100\r\n\r\n{`,
+  )
+  await once(socket, 'connect')
+  setImmediate(() => socket.destroy())
+  expect(await record()).toMatchObject({ outcome: 'client_closed', surface: 'messages', model_requested: '' })
+  expect(upstreams[0].seen).toEqual([])
+})
