@@ -49,6 +49,14 @@ function uuidHead(ms: number): string {
 /** A UUID of version 7 (RFC 9562) for a time in epoch ms; those of one millisecond come in no order. */
 export const uuidAt = (ms: number): string => uuidHead(ms) + randomUUID().slice(15)
 
+const UUID7 = /^([\da-f]{8})-([\da-f]{4})-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
+
+/** The time of a UUID of version 7 in epoch ms; undefined for anything else. */
+export function timeOfUuid(id: string): number | undefined {
+  const [, high, low] = UUID7.exec(id) ?? []
+  return high === undefined ? undefined : Number.parseInt(`${high}${low}`, 16)
+}
+
 const COUNTER_BITS = 12
 
 /**

@@ -10,6 +10,7 @@ const WAITING_BYTES = 16 * 2 ** 20
 const RETRY_MS = 100
 /** How often a reader that takes nothing is asked again when the program ends. */
 const LAST_TRIES = 20
+const LINE_END = 10
 
 /**
  * Lines on their way to a file. They are put down as bytes as they come: texts put together of many small ones, as lines are,
@@ -29,6 +30,10 @@ export class LineBuffer {
   readonly #waiting: Buffer[] = []
   #waitingBytes = 0
   #isWriting = false
+  /** What was written last was no line's end. */
+  #isOpen = false
+  /** And its rest is lost: the next line is not to stand behind it. */
+  #isCut = false
 
   constructor(fd: number) {
     this.#fd = fd
@@ -66,6 +71,7 @@ export class LineBuffer {
   }
 
   #writeNext(): void {
+    this.#endCutLine()
     const [lines] = this.#waiting
     this.#isWriting = lines !== undefined
     if (!lines) return
@@ -76,16 +82,30 @@ export class LineBuffer {
       }
       this.#waiting.shift()
       this.#waitingBytes -= lines.length
+      this.#isCut = error !== null && this.#isOpen
       if (error) this.lost += lines.length
-      else if (written < lines.length) this.#putBack(lines.subarray(written))
-      else if (this.lost > 0) this.#tellLost()
+      else this.#hasWritten(lines, written)
       this.#writeNext()
     })
+  }
+
+  #hasWritten(lines: Buffer, written: number): void {
+    this.#isOpen = lines[written - 1] !== LINE_END
+    if (written < lines.length) this.#putBack(lines.subarray(written))
+    else if (this.lost > 0) this.#tellLost()
   }
 
   #putBack(rest: Buffer): void {
     this.#waiting.unshift(rest)
     this.#waitingBytes += rest.length
+  }
+
+  #endCutLine(): void {
+    const next = this.#isCut ? this.#waiting.shift() : undefined
+    if (!next) return
+    this.#isCut = false
+    this.#waitingBytes -= next.length
+    this.#putBack(Buffer.concat([Buffer.of(LINE_END), next]))
   }
 
   #tellLost(): void {
@@ -99,6 +119,7 @@ export class LineBuffer {
     const isUnderWay = this.#isWriting
     this.#isWriting = true // nothing else begins
     this.flush()
+    this.#endCutLine()
     for (const lines of this.#waiting.slice(isUnderWay ? 1 : 0)) {
       if (!writeNow(this.#fd, lines)) return
     }

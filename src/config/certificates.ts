@@ -1,7 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { makeDirectorySync } from '../base/directory.ts'
 import type { CertificateOptions, Pair } from './self-sign.ts'
 
 interface PairFiles {
@@ -18,7 +19,7 @@ export const isCertifiable = (name: string): boolean =>
 /** Writes `server.crt` (0644) and `server.key` (0600), over older ones; a reader never meets half a file. */
 export function writePair(directory: string, { cert, key }: Pair): PairFiles {
   const { certFile, keyFile } = filesIn(directory)
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectorySync(directory)
   writeWhole(keyFile, key, 0o600)
   writeWhole(certFile, cert, 0o644)
   return { certFile, keyFile }

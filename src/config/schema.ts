@@ -99,12 +99,13 @@ const channel = z.strictObject({
 
 /** Contract: runbook.md 13. */
 const runbook = z.strictObject({
-  concurrency: count(8, { min: 1 }),
+  concurrency: count(8, { min: 1, max: 256 }),
   timeout: duration('30m'),
   /** Else ~/.mem/runs. */
   state_dir: text().optional(),
   journal: z.enum(['on_failure', 'always', 'never']).default('on_failure'),
-  keep_runs: count(50),
+  /** For none there is `journal: never`. */
+  keep_runs: count(50, { min: 1 }),
   deny_private_networks: toggle(),
   allow_hosts: z.array(text()).default([]),
   channels: z.record(z.string(), channel).default({}),

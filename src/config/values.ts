@@ -28,7 +28,8 @@ export const secret = () => text().optional().register(kinds, { kind: 'secret' }
 
 export const count = (fallback: number, { min = 0, max = Number.MAX_SAFE_INTEGER } = {}) =>
   z
-    .int('must be a whole number')
+    .number('must be a whole number')
+    .multipleOf(1, 'must be a whole number') // and not int(), for which one too large is none
     .min(min, `must be at least ${min}`)
     .max(max, `must be at most ${max}`)
     .default(fallback)

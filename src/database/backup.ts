@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
-import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type Sqlite from 'better-sqlite3'
 import * as z from 'zod'
+import { makeDirectory } from '../base/directory.ts'
 import { errorText } from '../base/errors.ts'
 import { legible, refuseDamaged } from './damage.ts'
 import { SqliteDriver } from './sqlite-driver.ts'
@@ -48,7 +49,7 @@ export async function createBackup(
   directory: string,
   facts: Pick<Manifest, 'version' | 'created_at'>,
 ): Promise<Manifest> {
-  const made = await mkdir(directory, { recursive: true, mode: 0o700 })
+  const made = await makeDirectory(directory)
   if ((await readdir(directory)).length > 0) {
     throw new BackupError(
       `${directory} is not empty: name a new directory, or remove what a backup that was cut off left`,
@@ -193,7 +194,7 @@ export async function restoreBackup(
   const drafts = places.map(({ name, path }) => ({ name, path, draft: `${path}.restoring` }))
   try {
     for (const { name, path, draft } of drafts) {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await makeDirectory(dirname(path))
       await copyFile(join(directory, name), draft)
       await flush(draft)
       refuseDamaged(draft, join(directory, name))

@@ -127,7 +127,8 @@ export async function readMigrationStates(
 /**
  * Reverts every applied migration newer than `to`, the latest first, by its `.down.sql`, each in one transaction.
  * Gives the versions reverted.
- * @throws MigrationError as `migrate`, and where one has no way down
+ * @param to one of them, or 0 for none
+ * @throws MigrationError as `migrate`, for a version that there is not, and where one has no way down
  */
 export async function revertMigrations(
   db: Database,
@@ -137,6 +138,10 @@ export async function revertMigrations(
   to: number,
 ): Promise<number[]> {
   const known = await readMigrations(join(folder, db.dialect))
+  if (to !== 0 && !known.some(({ version }) => version === to)) {
+    const versions = known.map(({ version }) => version).join(', ')
+    throw new MigrationError(`the ${service} schema has no version ${to}: it has ${versions}, and 0 keeps nothing`)
+  }
   const newer = known.filter(({ version }) => version > to).toReversed()
   const reverted: number[] = []
   if (!(await readExisting(db, service, table))) return reverted

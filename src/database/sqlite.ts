@@ -1,5 +1,6 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { makeDirectorySync } from '../base/directory.ts'
 import type { Database, Param, Queryable } from './database.ts'
 import { Checkpoints } from './sqlite-checkpoints.ts'
 import { Connection } from './sqlite-connection.ts'
@@ -60,7 +61,7 @@ const refused = (): Promise<never> => Promise.reject(new Error('the transaction 
 
 /** Which nobody else may read; nor its log, which takes its mode. An open one is let be: closing it would drop SQLite's locks. */
 function createFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeDirectorySync(dirname(path))
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 

@@ -1,7 +1,10 @@
 import { DEPTH_MAX } from '../base/json-depth.ts'
 
 /** Why a body is not acceptable JSON; the message is for the client. */
-export class BodyError extends Error {}
+export class BodyError extends Error {
+  /** Where in the body, when one place is at fault. */
+  field?: string
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 /** Only escapes can bring U+0000 or half of a surrogate pair into a string of valid UTF-8. */
@@ -46,7 +49,14 @@ export function refuseBad(value: unknown, strings: boolean, depth = 0): void {
   if (typeof value !== 'object' || value === null) return
   if (depth > DEPTH_MAX) throw new BodyError(`the JSON is nested deeper than ${DEPTH_MAX} levels`)
   if (strings && !Array.isArray(value)) Object.keys(value).forEach(refuseBadString)
-  for (const item of Object.values(value)) refuseBad(item, strings, depth + 1)
+  for (const [key, item] of Object.entries(value)) {
+    try {
+      refuseBad(item, strings, depth + 1)
+    } catch (error) {
+      if (error instanceof BodyError) error.field = error.field === undefined ? key : `${key}.${error.field}`
+      throw error
+    }
+  }
 }
 
 function refuseBadString(text: string): void {

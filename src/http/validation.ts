@@ -7,7 +7,9 @@ export interface Fault {
 }
 
 /** The first fault of a body, in words for the client. */
-export function describeFault({ issues: [first] }: z.core.$ZodError, value: unknown): Fault {
+export function describeFault({ issues }: z.core.$ZodError, value: unknown): Fault {
+  // Of a number too large to be counted exactly, the bounds of its field tell more.
+  const first = issues.find((one) => !isBeyond(one)) ?? issues[0]
   const issue = first && meant(first)
   if (issue?.code === 'unrecognized_keys') {
     const field = [...issue.path, issue.keys[0] ?? ''].join('.')
@@ -32,6 +34,9 @@ const isOtherType = (issue: z.core.$ZodIssue): boolean => issue.code === 'invali
 
 const LARGEST = Number.MAX_SAFE_INTEGER
 
+/** Whole, but beyond what a program counts exactly: a message of the field's own says that it is not whole. */
+const isBeyond = (issue: z.core.$ZodIssue): boolean => 'origin' in issue && issue.origin === 'int'
+
 /** Our own messages read on from the field's name; the library's are made to. */
 function explain(issue: z.core.$ZodIssue | undefined, value: unknown): string {
   if (!issue) return 'is not valid'
@@ -42,9 +47,22 @@ function explain(issue: z.core.$ZodIssue | undefined, value: unknown): string {
     return given === undefined ? 'is required' : `must be ${types.map(article).join(' or ')}`
   }
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
+  if (isBeyond(issue)) return `must be between ${-LARGEST} and ${LARGEST}`
   if (issue.message.startsWith('must') || issue.message.startsWith('has')) return issue.message
-  if ('origin' in issue && issue.origin === 'int') return `must be between ${-LARGEST} and ${LARGEST}`
+  if (issue.code === 'too_small') {
+    return mustBe(issue.inclusive === false ? 'more than' : 'at least', issue.minimum, issue.origin)
+  }
+  if (issue.code === 'too_big') {
+    return mustBe(issue.inclusive === false ? 'less than' : 'at most', issue.maximum, issue.origin)
+  }
   return `is not valid: ${issue.message}`
+}
+
+/** A number is so much; a text or a list has so many. */
+function mustBe(bound: string, limit: number | bigint, origin: string): string {
+  if (origin === 'number') return `must be ${bound} ${limit}`
+  const what = origin === 'string' ? 'character' : 'item'
+  return `must have ${bound} ${limit} ${what}${limit === 1 ? '' : 's'}`
 }
 
 /** What would have been taken, where the type is what is wrong. */

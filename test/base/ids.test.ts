@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { createIdSource, uuidAt } from '../../src/base/ids.ts'
+import { createIdSource, timeOfUuid, uuidAt } from '../../src/base/ids.ts'
 
 const AT = Date.UTC(2026, 10, 22, 11, 4, 57, 123)
 
@@ -31,7 +32,8 @@ describe('ids', () => {
   it('as UUIDs are of version 7, and tell their time', () => {
     const made = Array.from({ length: 5000 }, (_, i) => uuidAt(AT + i))
     expect(made.every((id) => /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/.test(id))).toBe(true)
-    expect(made.map((id) => Number.parseInt(id.replace('-', '').slice(0, 12), 16))).toEqual(made.map((_, i) => AT + i))
+    expect(made.map(timeOfUuid)).toEqual(made.map((_, i) => AT + i))
+    expect([timeOfUuid(randomUUID()), timeOfUuid('7')]).toEqual([undefined, undefined])
     expect(new Set(made.map((id) => id.slice(15))).size).toBe(5000)
   })
 })

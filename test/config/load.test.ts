@@ -190,6 +190,11 @@ describe('configuration errors', () => {
     ['limits: 5', 'limits', `limits must be a section with keys, not 5 ${path}`],
     ['limits: {workspaces: -1}', 'limits.workspaces', `limits.workspaces must be at least 0, not -1 ${path}`],
     ['limits: {workspaces: 1.5}', 'limits.workspaces', `limits.workspaces must be a whole number, not 1.5 ${path}`],
+    [
+      'limits: {workspaces: 1e300}',
+      'limits.workspaces',
+      `limits.workspaces must be at most 9007199254740991, not 1e+300 ${path}`,
+    ],
     ['embedding: {batch_size: 0}', 'embedding.batch_size', `embedding.batch_size must be at least 1, not 0 ${path}`],
     [
       'embedding: {model: bert}',
