@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { toTimestamp } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
 import type { IdSource } from '../base/ids.ts'
@@ -6,6 +7,7 @@ import { AUTO_LINK_AGENT, SYNTHETIC_EDGE_TYPE, type Workspace } from './model.ts
 import type { Mutation } from './mutation.ts'
 import type { Logger, SearchIndex } from './ports.ts'
 import type { Limits } from './quota.ts'
+import { NOTHING_ASKED } from './search/types.ts'
 import type { Seams } from './seams.ts'
 import { findCells, findCellsByNo } from './store/cells.ts'
 import { countIncomingSynthetic, countOutEdges } from './store/edges.ts'
@@ -13,6 +15,8 @@ import { findMemory } from './store/memories.ts'
 
 const DAY_MS = 24 * 3600 * 1000
 const QUERY_TIMEOUT_MS = 100
+/** Of all queries of a Memory, and of an index that has to be filled for them: a write waits for no more. */
+const RUN_TIMEOUT_MS = 10_000
 
 /** The best pair of Cells that joins the new Memory to an older one. */
 export interface Link {
@@ -53,17 +57,22 @@ export class AutoLink {
     self?: string,
   ): Promise<LinkSearch> {
     const best = new Map<string, Link>()
-    for (const { seq, vector } of cells) {
-      if (!vector) continue
-      try {
+    const end = AbortSignal.timeout(RUN_TIMEOUT_MS)
+    try {
+      await this.#index.search(workspace.id, embedder.model, NOTHING_ASKED, end)
+      for (const [place, { seq, vector }] of cells.entries()) {
+        if (!vector) continue
+        // Lets other requests in, and the end.
+        if (place > 0) await setImmediate()
+        end.throwIfAborted()
         for (const link of await this.#nearest(workspace, embedder, seq, vector)) {
           const known = best.get(link.memoryId)
           if (link.memoryId !== self && (!known || known.cosine < link.cosine)) best.set(link.memoryId, link)
         }
-      } catch (error) {
-        this.#log.warn({ workspace: workspace.id, reason: errorText(error) }, 'auto-link was skipped')
-        return { failure: error instanceof Error && error.name === 'TimeoutError' ? 'timeout' : 'vector_error' }
       }
+    } catch (error) {
+      this.#log.warn({ workspace: workspace.id, reason: errorText(error) }, 'auto-link was skipped')
+      return { failure: error instanceof Error && error.name === 'TimeoutError' ? 'timeout' : 'vector_error' }
     }
     const links = [...best.values()]
       .filter((link) => link.cosine >= workspace.auto_link_threshold)

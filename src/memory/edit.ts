@@ -110,7 +110,7 @@ export class Edits {
   ): Promise<PatchAnswer> {
     return this.#turns.run(memoryId, async () => {
       const head = await this.#read(workspace.id, memoryId, expected)
-      const content = applyPatch(head.content, request.patch)
+      const content = await applyPatch(head.content, request.patch, caller.signal)
       const counters = (plan: CellPlan): PatchCounters => {
         const growth = plan.added.length - plan.removed.length
         return {

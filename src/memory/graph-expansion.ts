@@ -16,7 +16,7 @@ export interface GraphHit {
 
 /**
  * Follows Edges from the direct hits: score = weight × 0.7^layer × score of the direct hit, the best path wins.
- * A filtered Memory is walked through. Contract: memory.md 4.4.
+ * A filtered Memory is walked through. All walks together end after 5 s, those of the best hits first. Contract: memory.md 4.4.
  */
 export async function expand(
   graph: Graph,
@@ -28,9 +28,10 @@ export async function expand(
   if (!graph.isAvailable || expansion.depth === 0) return { hits: [], expanded: 0 }
   const direct = new Set(seeds.map((seed) => seed.memory_id))
   const best = new Map<string, GraphHit>()
+  const deadline = graph.deadline()
   for (const seed of seeds) {
-    const { direction, edge_types: types } = expansion
-    const { layers } = await graph.walk(workspaceId, [seed.memory_id], expansion.depth, direction, types)
+    const { depth, direction, edge_types: types } = expansion
+    const { layers } = await graph.walk(workspaceId, [seed.memory_id], depth, direction, types, deadline)
     for (const [index, steps] of layers.entries()) {
       const layer = index + 1
       const score = expansion.weight * DECAY ** layer * seed.score

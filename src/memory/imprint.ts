@@ -88,9 +88,11 @@ export class Imprint {
 
     const linked = request.auto_link !== false && this.#autoLink.applies(workspace)
     const newCells = plan.added.map(({ seq, text }) => ({ seq, vector: embedded.vectors.get(text) }))
-    const search = linked
-      ? await span('auto_link.search', {}, () => this.#autoLink.search(workspace, embedder, newCells))
-      : undefined
+    const isEmbedded = this.#seams.vectorShared && newCells.every(({ vector }) => vector)
+    const search =
+      linked && isEmbedded
+        ? await span('auto_link.search', {}, () => this.#autoLink.search(workspace, embedder, newCells))
+        : undefined
     const { memoryId = this.#ids('mem_'), agentId = caller.agentId } = origin
     const watermark = this.#ids('wmk_')
     const contentMd5 = md5(content)
@@ -145,7 +147,7 @@ export class Imprint {
           created_at: updatedAt,
         })
         if (request.tags) await insertTags(tx, workspaceId, memoryId, request.tags)
-        const links = complete ? await this.#autoLink.admit(mutation, workspace, memoryId, search) : []
+        const links = await this.#autoLink.admit(mutation, workspace, memoryId, search)
         const ledgerId = mutation.record('imprint', {
           target: memoryId,
           after: watermark,
@@ -155,7 +157,7 @@ export class Imprint {
             ...(links.length > 0 && { auto_link_edges: links.length }),
           },
         })
-        await this.#autoLink.write(mutation, workspaceId, memoryId, complete ? search : undefined, links)
+        await this.#autoLink.write(mutation, workspaceId, memoryId, search, links)
         if (!isReady) mutation.afterCommit(() => this.#queue.takeOver(workspaceId, embedder.model, pending))
         return {
           memory_id: memoryId,

@@ -1,18 +1,20 @@
 import type { Clock } from '../base/clock.ts'
 import type { Page } from '../base/pages.ts'
-import type { Database } from '../database/database.ts'
+import type { Database, Queryable } from '../database/database.ts'
 import type { Embedding } from './embedding.ts'
 import { notFound } from './errors.ts'
 import type { Memory, MemoryWithCells, PastMemory, WatermarkEntry, Workspace } from './model.ts'
 import { findCells, toCell } from './store/cells.ts'
 import type { Bodies } from './store/content/bodies.ts'
-import { findMemory, listMemories, toMemory, type MemoryRow } from './store/memories.ts'
+import { cutPage, findMemory, listMemories, toMemory, type MemoryRow } from './store/memories.ts'
 import { stringsFromJson } from './store/rows.ts'
 import { findTags } from './store/tags.ts'
-import { findVersion, findVersions, listVersions } from './store/versions.ts'
+import { findBodySizes, findVersion, findVersions, listVersions } from './store/versions.ts'
 
 const HISTORY_WINDOW_MS = 7 * 24 * 3600 * 1000
 const DAY_MS = 24 * 3600 * 1000
+/** Of the contents on one page. */
+const PAGE_BYTES = 64 * 1024 * 1024
 
 /** Reads of Memories, each over one consistent state; bodies are read behind it, for a version never changes. Contract: memory.md 3.2. */
 export class Memories {
@@ -43,6 +45,7 @@ export class Memories {
     return { ...this.#show(workspace, found.row, found.tags.get(id), body.content), cells: body.cells.map(toCell) }
   }
 
+  /** Newest first; a page ends early where its contents are large. */
   async list(
     workspace: Workspace,
     collectionId: string | undefined,
@@ -51,7 +54,8 @@ export class Memories {
     before: readonly [number, string] | undefined,
   ): Promise<Page<Memory>> {
     const { page, tags, versions } = await this.#db.snapshot(async (view) => {
-      const found = await listMemories(view, workspace.id, collectionId, limit, before)
+      const rows = await listMemories(view, workspace.id, collectionId, limit, before)
+      const found = includeContent ? await fitting(view, rows) : rows
       const ids = found.items.map((row) => row.memory_id)
       const heads = includeContent ? found.items.map((row) => row.head_watermark) : []
       return { page: found, tags: await findTags(view, ids), versions: await findVersions(view, heads) }
@@ -103,4 +107,18 @@ export class Memories {
   #show(workspace: Workspace, row: MemoryRow, tags: Record<string, string> | undefined, content?: string): Memory {
     return toMemory(row, tags, this.#embedding.of(workspace).model, content)
   }
+}
+
+/** The page, cut before the content that would make it larger than memory and an answer can carry; it has one at least. */
+async function fitting(view: Queryable, page: Page<MemoryRow>): Promise<Page<MemoryRow>> {
+  const sizes = await findBodySizes(
+    view,
+    page.items.map((row) => row.head_watermark),
+  )
+  let bytes = 0
+  const first = page.items.findIndex((row, place) => {
+    bytes += sizes.get(row.head_watermark) ?? 0
+    return place > 0 && bytes > PAGE_BYTES
+  })
+  return first < 0 ? page : cutPage(page, first)
 }

@@ -8,7 +8,7 @@ import type { Embedding } from './embedding.ts'
 import { invalidInput } from './errors.ts'
 import { passes } from './filter.ts'
 import { expand, type GraphHit } from './graph-expansion.ts'
-import type { RecallAnswer, RecallHit, Workspace } from './model.ts'
+import type { RecallAnswer, RecallHit, RecallMode, Workspace } from './model.ts'
 import { elapsedMs } from './mutation.ts'
 import { readFirstCells } from './first-cells.ts'
 import type { Logger, SearchIndex } from './ports.ts'
@@ -71,7 +71,7 @@ export class Recall {
       (await span('recall.expand', {}, () => expand(this.#graph, workspace.id, found.results, expansion, filter)))
     const neighbors = graph && expansion.include_neighbors_in_response ? await this.#graphHits(graph.hits) : []
     return {
-      results: neighbors.length > 0 ? [...found.results, ...neighbors].sort(byScore) : found.results,
+      results: joined(mode, found.results, neighbors),
       total_candidates_scanned: found.scanned,
       graph_nodes_expanded: graph?.expanded,
       latency_ms: elapsedMs(caller),
@@ -145,6 +145,7 @@ export class Recall {
       const values = typeof accepted === 'string' ? [accepted] : accepted
       const tagged = await findTagged(this.#seams.metadata, workspaceId, key, values)
       ids = ids ? new Set([...ids].filter((id) => tagged.has(id))) : tagged
+      if (ids.size === 0) break
     }
     return ids
   }
@@ -260,6 +261,13 @@ const scoredCells = (
     const cell = cells.get(cellNo)
     return cell ? [{ cell_id: cell.cell_id, seq: cell.seq, text: cell.text, score }] : []
   })
+
+/** In the order of scores; a lookup, which has none, keeps the order that was asked for. */
+function joined(mode: RecallMode, direct: ExplainedHit[], neighbors: RecallHit[]): ExplainedHit[] {
+  if (neighbors.length === 0) return direct
+  const all = [...direct, ...neighbors]
+  return mode === 'lookup' ? all : all.sort(byScore)
+}
 
 const byScore = (a: RecallHit, b: RecallHit): number => b.score - a.score || (a.memory_id < b.memory_id ? -1 : 1)
 

@@ -49,9 +49,11 @@ function jsonSchema(schema: z.ZodType): object {
 }
 
 const JSON_MAX_BYTES = 64 * 1024
-const freeObject = mapOf(z.unknown())
-  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= JSON_MAX_BYTES, 'is larger than 64 KiB of JSON')
-  .describe('At most 64 KiB of JSON')
+const smallMapOf = <V>(value: z.ZodType<V>) =>
+  mapOf(value)
+    .refine((map) => Buffer.byteLength(JSON.stringify(map)) <= JSON_MAX_BYTES, 'is larger than 64 KiB of JSON')
+    .describe('At most 64 KiB of JSON')
+const freeObject = smallMapOf(z.unknown())
 
 export const tagKeySchema = characters(128).min(1, 'must not be an empty key')
 export const tagValueSchema = characters(4096)
@@ -69,7 +71,7 @@ const workspaceFields = {
   name: name.min(1, 'must not be empty'),
   region: characters(64).optional(),
   chunker_id: chunkerId.optional(),
-  embedding_model: z.string().optional(),
+  embedding_model: name.optional(),
   meta: freeObject.optional(),
   auto_link_enabled: z.boolean().optional(),
   auto_link_threshold: z
@@ -100,7 +102,7 @@ export const imprintRequest = z.strictObject({
   collection_id: reference('coll_').optional(),
   tags: tags.optional(),
   chunker_id: chunkerId.optional(),
-  chunker_config: mapOf(z.string()).optional(),
+  chunker_config: smallMapOf(z.string()).optional(),
   auto_link: z.boolean().optional(),
 })
 export type ImprintRequest = z.infer<typeof imprintRequest>
@@ -266,7 +268,7 @@ export const pinRequest = z.strictObject({
   query: query.min(1, 'must not be empty'),
   mode: recallMode.default('hybrid'),
   k: z.int().min(1, 'must be 1 to 100').max(100, 'must be 1 to 100').default(10),
-  watermark: z.string().optional(),
+  watermark: label.optional(),
   label: label.optional(),
 })
 export type PinRequest = z.infer<typeof pinRequest>

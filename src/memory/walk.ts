@@ -12,6 +12,7 @@ import { findTags } from './store/tags.ts'
 const EDGES_PER_NODE = 200
 const NODES_AT_ONCE = 50
 const EDGES_WALKED_MAX = 10_000
+/** Of one walk, and of all together that begin at the hits of a recall. */
 const WALK_MS = 5000
 const NEIGHBORS_DEFAULT = 50
 const NEIGHBORS_MAX = 200
@@ -125,9 +126,14 @@ export class Graph {
     })
   }
 
+  /** When a walk that begins now ends at the latest (ms). */
+  deadline(): number {
+    return this.#clock.now() + WALK_MS
+  }
+
   /**
    * Layers of live Memories around the seeds, each Memory once and no seed; at most 200 Edges a Memory and direction,
-   * newest first; cut after 10,000 Edges or 5 s.
+   * newest first; cut after 10,000 Edges, or at `deadline`.
    */
   async walk(
     workspaceId: string,
@@ -135,8 +141,8 @@ export class Graph {
     depth: number,
     direction: Direction,
     types: readonly string[] | undefined,
+    deadline = this.deadline(),
   ): Promise<WalkResult> {
-    const deadline = this.#clock.now() + WALK_MS
     const visited = new Set(seeds)
     const result: WalkResult = { layers: [], edgesWalked: 0, truncated: false }
     const isSpent = (): boolean => result.edgesWalked >= EDGES_WALKED_MAX || this.#clock.now() > deadline

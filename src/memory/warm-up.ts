@@ -5,6 +5,7 @@ import { readFirstCells } from './first-cells.ts'
 import type { Workspace } from './model.ts'
 import type { Logger, SearchIndex } from './ports.ts'
 import type { Recall } from './recall.ts'
+import { NOTHING_ASKED } from './search/types.ts'
 import type { Seams } from './seams.ts'
 import { listBusiest } from './store/chains.ts'
 import { listMemories } from './store/memories.ts'
@@ -13,7 +14,6 @@ import { findWorkspace } from './store/workspaces.ts'
 /** Below it an index fills in well under a second, when it is first asked. */
 const CHANGES = 5000
 const WORKSPACES = 10
-const NOTHING = { text: '', mode: 'keyword', vector: null, k: 1, fusionWeight: 1, includeCells: false } as const
 /** Until they have run, the compiler is at work and a question takes half as long again. */
 const QUESTIONS = 40
 const WORDS = 3
@@ -38,7 +38,7 @@ export async function warmUp(parts: Parts): Promise<void> {
     const [largest, ...others] = await listBusiest(seams.metadata, CHANGES, WORKSPACES)
     for (const id of largest === undefined ? [] : [largest, ...others]) {
       const workspace = await findWorkspace(seams.metadata, id)
-      if (workspace) await index.search(id, embedding.of(workspace).model, NOTHING, signal)
+      if (workspace) await index.search(id, embedding.of(workspace).model, NOTHING_ASKED, signal)
       if (workspace && id === largest) await askQuestions(parts, workspace)
     }
   } catch (error) {

@@ -69,7 +69,8 @@ describeOnBoth('chunking', (api) => {
         })
       }
     }
-    for (const chunker_config of [{ target_tokens: 20 }, ['16'], '16', null, { target_tokens: null }]) {
+    const large = { no_such_key: 'x'.repeat(64 * 1024) }
+    for (const chunker_config of [{ target_tokens: 20 }, ['16'], '16', null, { target_tokens: null }, large]) {
       const { status, body } = await imprint(ws, 'x', { chunker_config })
       expect({ chunker_config, status, body }).toMatchObject({
         status: 400,

@@ -250,6 +250,19 @@ describeOnBoth('hostile input', (api) => {
     }
   })
 
+  test('memory#118 any media type is read as JSON; what is none is told what to send', async () => {
+    const { W } = await setUp()
+    const sent = (type: string) => post(`${W}/memories`, '{"content":"x"}', { 'Content-Type': type })
+    for (const type of ['text/plain', 'application/json; charset=utf-8', 'application/x-www-form-urlencoded']) {
+      expect((await sent(type)).status).toBe(201)
+    }
+    for (const type of ['', 'json']) {
+      const reply = await sent(type)
+      expect(expectEnvelope(reply, 400, 'invalid_input')).toEqual({ field: 'Content-Type' })
+      expect(reply.text).toContain('send application/json')
+    }
+  })
+
   test('memory#118 what cannot be read as HTTP is answered by an envelope too', async () => {
     const { port } = new URL(api().url)
     const answerTo = async (bytes: string): Promise<[head: string, body: string]> => {

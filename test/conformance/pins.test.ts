@@ -49,6 +49,7 @@ describeOnBoth('pins', (api) => {
       [{ query: 'x', k: 2.5 }, 'k'],
       [{ query: 'x', label: 'l'.repeat(201) }, 'label'],
       [{ query: 'x', watermark: 5 }, 'watermark'],
+      [{ query: 'x', watermark: 'w'.repeat(201) }, 'watermark'],
       [{ query: 'x', filters: {} }, 'filters'],
     ]
     for (const [request, field] of bad) {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
 import { describeOnBoth } from '../support/memory-api.ts'
 import { isOrdered, recaller } from '../support/recall.ts'
 
@@ -111,6 +112,19 @@ describeOnBoth('recall expansion', (api) => {
     }
   })
 
+  test('memory#75 lookup keeps the order asked for; what the graph adds follows', async () => {
+    const ws = await api().workspace()
+    const [newer, older] = [await api().imprint(ws, 'first'), await api().imprint(ws, 'second')].toReversed()
+    const neighbor = await api().imprint(ws, 'third')
+    await link(ws, older ?? '', neighbor)
+    const request = { mode: 'lookup', memory_ids: [newer, older], graph_expansion: { depth: 1 } }
+    expect((await hits(ws, request)).map((hit) => [hit.memory_id, hit.via, hit.score])).toEqual([
+      [newer, 'seed', 0],
+      [older, 'seed', 0],
+      [neighbor, 'graph', 0],
+    ])
+  })
+
   test('memory#74 depth over cap 400', async () => {
     const ws = await api().workspace()
     await api().imprint(ws, 'otter')
@@ -141,3 +155,36 @@ describeOnBoth('recall expansion', (api) => {
     }
   })
 })
+
+/** While it runs ahead, a second passes each time somebody looks. */
+const racing = {
+  isAhead: false,
+  ahead: 0,
+  now: () => systemClock.now() + (racing.isAhead ? (racing.ahead += 1000) : racing.ahead),
+}
+
+describeOnBoth(
+  'recall expansion on a slow store',
+  (api) => {
+    test('memory#74 the walks from all hits end together after 5 s, those of the best hits first', async () => {
+      const { recall } = recaller(api)
+      const ws = await api().workspace()
+      const W = `/workspaces/${ws}/memories`
+      for (let i = 0; i < 20; i++) {
+        const [otter, bread] = [await api().imprint(ws, 'otter '.repeat(i + 1)), await api().imprint(ws, `bread ${i}`)]
+        await api().call('POST', `${W}/${otter}/edges`, { target_memory_id: bread, edge_type: 'references' })
+      }
+      const request = { query: 'otter', mode: 'keyword', k: 20, graph_expansion: { depth: 1, max_neighbors: 20 } }
+      expect((await recall(ws, request)).graph_nodes_expanded).toBe(20)
+      racing.isAhead = true
+      const { results, graph_nodes_expanded } = await recall(ws, request)
+      racing.isAhead = false
+      expect(graph_nodes_expanded).toBeGreaterThan(0)
+      expect(graph_nodes_expanded).toBeLessThan(20)
+      expect(results.filter((hit) => hit.via === 'seed')).toHaveLength(20)
+      const [best, reached] = [results[0], results.find((hit) => hit.via === 'graph')]
+      expect(reached?.graph_provenance?.from_memory_id).toBe(best?.memory_id)
+    })
+  },
+  { clock: racing },
+)

@@ -87,6 +87,7 @@ describeOnBoth('workspaces and collections', (api) => {
       ...['', 'nope', 'nope:x', 'hash', ':default', 'hash:other', 'constructor:x', 'HASH:default', null, {}].map(
         (value): [string, unknown] => ['embedding_model', value],
       ),
+      ['embedding_model', `openai:${'m'.repeat(194)}`],
     ]
     for (const [field, value] of bad) {
       expectInvalid(await create({ name: 'x', [field]: value }), field)

@@ -63,9 +63,9 @@ function jsonOf(text: string): unknown {
 }
 
 /** What an edit would make of the content. @throws patch_anchor_not_found 400. */
-function edited(name: EditName, form: Form, memory: MemoryWithCells): string {
+async function edited(name: EditName, { form, caller }: ActionRequest, memory: MemoryWithCells): Promise<string> {
   const content = contentOf(memory)
-  if (name === 'patch') return applyPatch(content, patchOf(form, content))
+  if (name === 'patch') return applyPatch(content, patchOf(form, content), caller.signal)
   const text = linesLike(form, 'content', content)
   return name === 'update' ? text : content + text
 }
@@ -87,7 +87,7 @@ export async function previewEdit(
   const memory = await console.service.memories.lookup(workspace, form.require('memory_id'))
   const edit = EDITS.find((name) => name === form.text('edit'))
   if (!edit) throw invalidInput(`edit must be one of ${EDITS.join(', ')}`, 'edit')
-  const after = edited(edit, form, memory)
+  const after = await edited(edit, request, memory)
   const sent = ['content', 'old_string', 'new_string', 'replace_all', 'patch']
   const fields = sent.flatMap((name): [string, string][] => {
     const value = form.raw(name)
@@ -99,7 +99,8 @@ export async function previewEdit(
 const update: Action = async (console, request) => {
   const { form, caller } = request
   const { workspace, memory } = await openMemory(console, request)
-  const body = parseWith(updateRequest, { content: edited('update', form, memory), tags: tagsOf(form) })
+  const content = linesLike(form, 'content', contentOf(memory))
+  const body = parseWith(updateRequest, { content, tags: tagsOf(form) })
   const expected = form.require('expected_watermark')
   const { cells_re_embedded } = await console.service.edits.update(caller, workspace, memory.id, body, expected)
   return saved(workspace, memory, `Saved. ${count(cells_re_embedded, 'Cell')} embedded anew.`)

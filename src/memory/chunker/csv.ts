@@ -1,26 +1,39 @@
+import { invalidInput } from '../errors.ts'
 import type { ChunkerConfig } from './config.ts'
 import { isBlank, withoutReturn } from './text.ts'
+
+/** Of all Cells together, in UTF-16 units: what a long header, repeated in each, may make of a content. */
+const CELLS_MAX = 64 * 1024 * 1024
 
 /**
  * `rowsPerCell` records a Cell, each below the header; records stay as written. Contract: memory.md 5, `csv`.
  * Nothing is unparsable: rows may be ragged, a quote inside a field is a character, an unclosed one runs to the end.
+ * @throws MemoryError invalid_input when the header makes the Cells longer than a store and an answer can carry.
  */
 export function* splitCsv(content: string, config: ChunkerConfig): Generator<string> {
   let header: string | undefined
   let rows: string[] = []
-  let cells = 0
+  let length = 0
   const cell = (): string => {
     const text = [...(header === undefined ? [] : [header]), ...rows].join('\n')
     rows = []
-    cells++
+    length += text.length
+    if (length > CELLS_MAX) throw tooLong(header)
     return text
   }
   for (const record of records(content, config.delimiter)) {
     if (config.hasHeader && header === undefined) header = record
     else if (rows.push(record) === config.rowsPerCell) yield cell()
   }
-  if (rows.length > 0 || (cells === 0 && header !== undefined)) yield cell()
+  if (rows.length > 0 || (length === 0 && header !== undefined)) yield cell()
 }
+
+const tooLong = (header = ''): Error =>
+  invalidInput(
+    `content: a header of ${header.length} characters, repeated in each Cell, makes the Cells longer than ${CELLS_MAX}: ` +
+      'raise chunker_config.rows_per_cell, or set has_header to false',
+    'content',
+  )
 
 /** The records that are not blank, without their line breaks and the byte order mark. */
 function* records(content: string, delimiter: string): Generator<string> {

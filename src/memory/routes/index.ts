@@ -4,7 +4,7 @@ import { secretEquals } from '../../base/hash.ts'
 import { healthRoutes } from '../../http/health.ts'
 import { keylessFault } from '../../http/origin.ts'
 import { get, mountRoutes, type Route as Mounted } from '../../http/routes.ts'
-import { MEMORY_ERRORS, MemoryError } from '../errors.ts'
+import { invalidInput, MEMORY_ERRORS, MemoryError } from '../errors.ts'
 import type { MemoryService } from '../service.ts'
 import { graphRoutes } from './graph.ts'
 import { ledgerRoutes } from './ledger.ts'
@@ -102,9 +102,14 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
 function toMemoryError(error: unknown): MemoryError {
   if (error instanceof MemoryError) return error
   if (error instanceof CodedError) return new MemoryError('internal_error', 'the server met a fault')
-  if (error instanceof Error && isFrameworkRefusal(error)) return new MemoryError('invalid_input', error.message)
+  if (error instanceof Error && isFrameworkRefusal(error)) return refusalOf(error)
   return new MemoryError('internal_error', 'the server met a fault; it is in the log under this request id')
 }
+
+const refusalOf = (error: Error & { code?: unknown }): MemoryError =>
+  error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+    ? invalidInput('the header Content-Type names no media type: send application/json', 'Content-Type')
+    : new MemoryError('invalid_input', error.message)
 
 const isFrameworkRefusal = (error: Error & { code?: unknown; statusCode?: unknown }): boolean =>
   String(error.code).startsWith('FST_') && typeof error.statusCode === 'number' && error.statusCode < 500

@@ -119,6 +119,7 @@ export const OPERATIONS = {
   },
   listMemories: {
     summary: 'List Memories, the newest first',
+    description: 'A page ends early where its contents are longer than 64 MiB together.',
     query: {
       collection_id: z.string().describe('Only those of this collection'),
       include_content: z.boolean().describe('`false` leaves `content` out'),

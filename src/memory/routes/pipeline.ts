@@ -12,7 +12,7 @@ import { SYSTEM_AGENT, type Workspace } from '../model.ts'
 import { IdempotentReplay } from '../mutation.ts'
 import { agentIdSchema } from '../requests.ts'
 import type { MemoryService } from '../service.ts'
-import type { Route, RouteRequest } from './route.ts'
+import { badBody, type Route, type RouteRequest } from './route.ts'
 
 export interface PipelineSettings {
   multiTenant: boolean
@@ -188,7 +188,7 @@ function readBody(request: FastifyRequest): Record<string, unknown> {
   try {
     return parseJsonObject(Buffer.isBuffer(raw) ? raw : Buffer.alloc(0))
   } catch (error) {
-    if (error instanceof BodyError) throw invalidInput(error.message)
+    if (error instanceof BodyError) throw badBody(error)
     throw error
   }
 }
@@ -220,5 +220,15 @@ function send(route: Route, reply: FastifyReply, answer: unknown): FastifyReply 
   }
   reply.code(route.status ?? 200)
   if (route.status === 204) return reply.send()
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer))
+  return reply.type('application/json; charset=utf-8').send(textOf(answer))
+}
+
+/** @throws invalid_input 400 for more than a string holds: what was asked for fits in several answers. */
+function textOf(answer: unknown): string {
+  try {
+    return JSON.stringify(answer)
+  } catch (error) {
+    if (error instanceof RangeError) throw invalidInput('the answer would be larger than 512 MiB: ask for less at once')
+    throw error
+  }
 }

@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import { BodyError, refuseBad } from '../../http/json-body.ts'
 import { describeFault } from '../../http/validation.ts'
 import type { Caller } from '../caller.ts'
-import { invalidInput } from '../errors.ts'
+import { invalidInput, type MemoryError } from '../errors.ts'
 import type { Claim } from '../identity.ts'
 import type { Workspace } from '../model.ts'
 import type { OperationName } from './operations.ts'
@@ -61,12 +61,16 @@ export const bodyRoute = <Body>(
   handle: async (request, raw) => handle(request, parseWith(body, raw)),
 })
 
+/** Names the place at fault, where there is one. */
+export const badBody = ({ message, field }: BodyError): MemoryError =>
+  invalidInput(field === undefined ? message : `${field}: ${message}`, field)
+
 /** For JSON that came otherwise than as the body of a request. @throws invalid_input 400 for U+0000, half of a surrogate pair, too much depth. */
 export function refuseBadText(value: unknown): void {
   try {
     refuseBad(value, true)
   } catch (error) {
-    throw error instanceof BodyError ? invalidInput(error.message) : error
+    throw error instanceof BodyError ? badBody(error) : error
   }
 }
 

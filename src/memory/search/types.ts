@@ -50,6 +50,16 @@ export interface SearchQuery {
   includeCells: boolean
 }
 
+/** Asks for nothing: it brings the index of a workspace up to date. */
+export const NOTHING_ASKED: SearchQuery = {
+  text: '',
+  mode: 'keyword',
+  vector: null,
+  k: 1,
+  fusionWeight: 1,
+  includeCells: false,
+}
+
 /** What a score of the default fusion is made of; the parts add up to it. */
 export interface ScoreParts {
   /** Of the Memory itself, and what those around it lend. */

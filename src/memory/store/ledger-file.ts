@@ -1,11 +1,12 @@
 import { constants, createReadStream, createWriteStream } from 'node:fs'
-import { access, mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { access, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline as pipe, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import * as z from 'zod'
 import { parseTimestamp, toTimestamp, type Clock } from '../../base/clock.ts'
+import { makeDirectory } from '../../base/directory.ts'
 import { errorText } from '../../base/errors.ts'
 import { flushDirectory } from '../../base/flush.ts'
 import { jsonOf } from '../../base/json.ts'
@@ -44,7 +45,7 @@ export class LedgerFile {
 
   /** Appends those of the entries that are not in it yet; they are on the disk when it resolves. */
   async append(rows: readonly LedgerRow[]): Promise<void> {
-    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 })
+    await makeDirectory(dirname(this.path))
     await this.#catchUp()
     const fresh = rows.filter((row) => !this.#recent.has(row.ledger_id))
     if (fresh.length === 0) return

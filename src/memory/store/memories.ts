@@ -104,12 +104,14 @@ export async function listMemories(
       ...(collectionId === undefined ? [] : [collectionId]),
     ],
   )
-  return toPage(
-    rows,
-    limit,
-    (row) => [row.created_at, row.memory_id],
-    (row) => row,
-  )
+  return toPage(rows, limit, placeOf, (row) => row)
+}
+
+const placeOf = (row: MemoryRow): [number, string] => [row.created_at, row.memory_id]
+
+/** The first `count` of a page; the others are on the next one. */
+export function cutPage({ items }: Page<MemoryRow>, count: number): Page<MemoryRow> {
+  return toPage(items, count, placeOf, (row) => row)
 }
 
 /** Live Memories, of a collection where one is named: along the rows of the workspace, or by memory_by_collection. */

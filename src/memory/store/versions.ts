@@ -40,6 +40,16 @@ export async function findVersions(db: Queryable, watermarks: readonly string[])
   return new Map(rows.map((row) => [row.watermark, row]))
 }
 
+/** Bytes of the body of each of these versions, wherever it is. */
+export async function findBodySizes(db: Queryable, watermarks: readonly string[]): Promise<Map<string, number>> {
+  const rows = await db.all<{ watermark: string; bytes: number }>(
+    `SELECT watermark, coalesce(content_bytes, octet_length(content)) AS bytes
+       FROM memory_version WHERE watermark IN ${inList(db, '$1')}`,
+    [JSON.stringify(watermarks)],
+  )
+  return new Map(rows.map((row) => [row.watermark, row.bytes]))
+}
+
 /** Those of the watermarks that are of a version. */
 export async function findWatermarks(db: Queryable, watermarks: readonly string[]): Promise<Set<string>> {
   const rows = await db.all<{ watermark: string }>(

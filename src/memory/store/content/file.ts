@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, mkdir, open, readdir, readFile, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { access, open, readdir, readFile, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { eachBounded } from '../../../base/bounded.ts'
+import { makeDirectory } from '../../../base/directory.ts'
 import { flushDirectory } from '../../../base/flush.ts'
 import { ContentError, type ContentStore, type StoredObject } from './store.ts'
 
@@ -99,7 +100,7 @@ export class FileContent implements ContentStore {
 
   async #create(path: string, body: Uint8Array): Promise<void> {
     const directory = dirname(path)
-    const first = await mkdir(directory, { recursive: true, mode: 0o700 })
+    const first = await makeDirectory(directory)
     // The names of new directories stand in the ones above.
     for (let made = directory; first !== undefined && made.length >= first.length; made = dirname(made)) {
       await flushDirectory(dirname(made))
