@@ -1,3 +1,4 @@
+import { clip } from '../base/clip.ts'
 import { toTimestamp } from '../base/clock.ts'
 import { conflict } from './errors.ts'
 import type { ActionCall, CallStatus, FailurePhase } from './model/action.ts'
@@ -55,12 +56,12 @@ export function finishAttempt(call: ActionCall, outcome: Outcome, retry: RetryPo
     case 'not_sent':
       return { ...moveCall(call, 'ready', now), availableAt: toTimestamp(now), recoveredRunning: true }
     case 'unknown': {
-      const told = { ...call, error: outcome.error.slice(0, MAX_ERROR), failurePhase: 'unknown' as const }
+      const told = { ...call, error: clip(outcome.error, MAX_ERROR), failurePhase: 'unknown' as const }
       const isHarmless = call.sideEffect === 'none' || call.sideEffect === 'read'
       return isHarmless ? tryAgain(told, retry, now) : moveCall(told, 'ambiguous', now)
     }
     case 'failed': {
-      const told = { ...call, error: outcome.error.slice(0, MAX_ERROR), failurePhase: outcome.phase }
+      const told = { ...call, error: clip(outcome.error, MAX_ERROR), failurePhase: outcome.phase }
       return outcome.retryable ? tryAgain(told, retry, now) : moveCall(told, 'failed', now)
     }
   }

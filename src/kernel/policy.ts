@@ -1,20 +1,20 @@
 import type { Logger } from 'pino'
-import { RISKS, type Risk } from './model/action.ts'
+import { canonicalJson } from '../base/canonical-json.ts'
+import { isHarmless, RISKS, type Risk } from './model/action.ts'
 import type { Party } from './model/fields.ts'
-import type { ActionPolicy, PolicyResult, ProposalValidator, ProposedAction } from './ports.ts'
+import { APPROVAL_TTL_MS, OPERATOR, policyResult, type PolicyDecision } from './model/policy.ts'
+import type { ActionPolicy, ProposalValidator, ProposedAction } from './ports.ts'
 
 /** Whether an action may be done, needs approval, or is denied. Contract: kernel-1.md 13. */
 
 const STRICTNESS = { allow: 0, require_approval: 1, deny: 2 } as const
-const APPROVAL_TTL_MS = 24 * 3_600_000
-export const OPERATOR: Party = { type: 'role', id: 'operator' }
 
 export const exceeds = (risk: Risk, bound: Risk): boolean => RISKS.indexOf(risk) > RISKS.indexOf(bound)
 
 /** What bounds an action, whoever asks: binding, deployment, definition, and for members of teams role and team. */
 export interface Bounds {
   enabled: boolean
-  /** Why none of the skill's actions may be done by this deployment. */
+  /** Why this deployment may not do it, whatever the binding says. */
   withheld?: string
   allowedActions: readonly string[]
   /** Each that there is: none may be exceeded. */
@@ -32,45 +32,37 @@ export interface Rules {
   policy: ActionPolicy
 }
 
-/** Reading is allowed; all else is for the operator to approve. */
+/** Reading is allowed; all else is for the operator to approve, as is what a definition wants approved. */
 export const defaultPolicy = (approver: Party = OPERATOR): ActionPolicy => ({
-  evaluate: ({ risk, sideEffect }) =>
-    risk === 'read' && (sideEffect === 'none' || sideEffect === 'read')
-      ? { outcome: 'allow' }
-      : { outcome: 'require_approval', eligibleApprovers: [approver], ttlMs: APPROVAL_TTL_MS },
+  evaluate: ({ risk, sideEffect }) => ({
+    outcome: risk === 'read' && isHarmless(sideEffect) ? 'allow' : 'require_approval',
+    eligibleApprovers: [approver],
+    ttlMs: APPROVAL_TTL_MS,
+  }),
 })
 
-/** A decision, complete: what asks for approval says whom, and for how long. */
-export interface PolicyDecision extends PolicyResult {
-  eligibleApprovers: Party[]
-  ttlMs: number
-  timeoutDecision: 'expire' | 'approve'
-}
-
-/** The strictest of all layers. */
+/** The strictest of all layers. Whom to ask, and for how long, the configured policy says, whoever wants it asked. */
 export async function evaluatePolicy(proposal: ProposedAction, { policy, ...rules }: Rules): Promise<PolicyDecision> {
   const { bounds } = rules
   const denial = await findDenial(proposal, rules)
-  if (denial !== undefined) return complete({ outcome: 'deny', reason: denial })
+  if (denial !== undefined) return denied(denial)
   const asked = askingResult(proposal, bounds)
   const configured = await Promise.resolve()
-    .then(() => policy.evaluate(proposal))
-    .catch((error: unknown): PolicyResult => {
+    .then(async () => policyResult.parse(await policy.evaluate(proposal)))
+    .catch((error: unknown) => {
       rules.log.error({ err: error, runId: proposal.run.id }, 'the action policy failed')
-      return { outcome: 'deny', reason: 'the action policy failed' }
+      return denied('the action policy failed')
     })
   const isStricter = STRICTNESS[configured.outcome] >= STRICTNESS[asked.outcome]
-  return complete(isStricter ? configured : asked)
+  return isStricter ? configured : { ...configured, ...asked }
 }
 
-const complete = (result: PolicyResult): PolicyDecision => ({
-  ...result,
-  eligibleApprovers: result.eligibleApprovers?.length ? result.eligibleApprovers : [OPERATOR],
-  ttlMs: result.ttlMs ?? APPROVAL_TTL_MS,
-  timeoutDecision: result.timeoutDecision ?? 'expire',
-})
+const denied = (reason: string): PolicyDecision => policyResult.parse({ outcome: 'deny', reason })
 
-const askingResult = ({ risk }: ProposedAction, { requireApprovalAt }: Bounds): PolicyResult =>
+const askingResult = (
+  { risk }: ProposedAction,
+  { requireApprovalAt }: Bounds,
+): Pick<PolicyDecision, 'outcome' | 'reason'> =>
   requireApprovalAt !== undefined && !exceeds(requireApprovalAt, risk)
     ? { outcome: 'require_approval', reason: `risk ${risk} needs approval` }
     : { outcome: 'allow' }
@@ -89,9 +81,9 @@ function boundsDenial(proposal: ProposedAction, bounds: Bounds): string | undefi
   const exceeded = bounds.maximumRisks.find((maximum) => exceeds(risk, maximum.risk))
   if (exceeded) return `risk ${risk} is above the ${exceeded.risk} of the ${exceeded.of}`
   for (const [field, restriction] of Object.entries(bounds.argumentRestrictions)) {
-    const value = JSON.stringify(proposal.arguments[field])
+    const value = canonicalJson(proposal.arguments[field])
     const allowed = restriction.enum ?? ('const' in restriction ? [restriction.const] : undefined)
-    if (allowed && !allowed.some((one) => JSON.stringify(one) === value))
+    if (allowed && !allowed.some((one) => canonicalJson(one) === value))
       return `argument ${field} is not an allowed value`
   }
   return undefined
@@ -103,8 +95,8 @@ async function validatorDenial(
 ): Promise<string | undefined> {
   for (const validate of validators) {
     try {
-      const denial = await validate(proposal)
-      if (denial !== undefined) return denial
+      const denial: unknown = await validate(proposal)
+      if (denial !== undefined) return typeof denial === 'string' ? denial : 'a proposal validator denies it'
     } catch (error) {
       log.error({ err: error, runId: proposal.run.id }, 'a proposal validator failed')
       return 'a proposal validator failed'

@@ -4,6 +4,7 @@ import type { BudgetState, Usage } from './model/budget.ts'
 import type { Amendment } from './model/deployment.ts'
 import type { Envelope } from './model/envelope.ts'
 import type { Party, Scope } from './model/fields.ts'
+import type { PolicyResult } from './model/policy.ts'
 import type { Run } from './model/run.ts'
 import type { SkillDefinition, Transport } from './model/skill.ts'
 
@@ -23,21 +24,12 @@ export interface ProposedAction {
   budget?: BudgetState
 }
 
-export interface PolicyResult {
-  outcome: 'allow' | 'require_approval' | 'deny'
-  reason?: string
-  eligibleApprovers?: Party[]
-  ttlMs?: number
-  timeoutDecision?: 'expire' | 'approve'
-  destinations?: { endpointId: string }[]
-}
-
-/** Says what needs approval. One that throws denies. */
+/** Says what needs approval. One that throws, or says what is no result, denies. */
 export interface ActionPolicy {
   evaluate(proposal: ProposedAction): PolicyResult | Promise<PolicyResult>
 }
 
-/** A reason to deny, or undefined. One that throws denies. */
+/** A reason to deny, or undefined. One that throws, or says anything else, denies. */
 export type ProposalValidator = (proposal: ProposedAction) => string | undefined | Promise<string | undefined>
 
 /** Who wants to decide on what; `hostIdentity` where the embedding host knows who asks. */
@@ -48,7 +40,7 @@ export interface Authorization {
   hostIdentity?: Party
 }
 
-/** Says who may decide. One that throws denies. */
+/** Says who may decide. One that throws, or says anything else, denies. */
 export interface ApprovalAuthorizer {
   authorize(asked: Authorization): 'allow' | 'deny' | Promise<'allow' | 'deny'>
 }

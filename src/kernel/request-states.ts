@@ -20,6 +20,7 @@ export const OPEN_STATES = ['pending', 'clarification_requested', 'accepted', 'c
 
 /** The request in its next state, with what follows from the state alone. @throws conflict when the move is illegal */
 export function moveRequest(request: AgentRequest, to: RequestStatus, now: number): AgentRequest {
+  if (request.status === to) throw conflict(`the ${request.kind} is ${to} already`)
   if (!MOVES[request.status].includes(to))
     throw conflict(`a ${request.kind} that is ${request.status} cannot become ${to}`)
   const at = toTimestamp(now)

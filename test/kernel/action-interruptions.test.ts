@@ -1,11 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { claimAction } from '../../src/kernel/actions/worker.ts'
 import { claimCall } from '../../src/kernel/actions/claim-call.ts'
+import { performCall } from '../../src/kernel/actions/dispatch.ts'
 import { finishCall } from '../../src/kernel/actions/finish.ts'
 import { markDispatched } from '../../src/kernel/store/call-leases.ts'
 import { countOf, NEVER, openStage, servedParts, useDesk } from './actions-support.ts'
 import { describeKernels } from './api.ts'
 import { faultyStore } from './faulty-store.ts'
+import { BY_USER } from './registry-support.ts'
 
 const desk = useDesk()
 const WORKER = { id: 'other', leaseMs: 60_000, heartbeatMs: 20_000, abandoned: new AbortController().signal }
@@ -52,6 +54,32 @@ describeKernels(
       await stage.api.post(`/agent-runs/${run.id}/commands`, { kind: 'cancel', expectedRevision: revision })
       await working
       expect(await stage.call(run.id)).toMatchObject({ status: 'canceled', error: 'given up before the answer' })
+    })
+
+    test('a call of a paused agent waits until it is active, also where it was claimed just before', async () => {
+      const stage = await openStage(open())
+      const move = async (rolloutStatus: string): Promise<void> => {
+        const { deployment } = (await stage.api.get('/agent-deployments/ana')).body
+        const put = { ...BY_USER, deployment: { ...deployment, rolloutStatus }, reason: 'r' }
+        const reply = await stage.api.put('/agent-deployments/ana', { ...put, expectedRevision: deployment.revision })
+        expect(reply.status).toBe(200)
+      }
+      const run = await stage.begin()
+      await stage.propose(run.id, { action: 'note' })
+      await move('paused')
+      expect(await stage.work()).toBe(false)
+      await move('active')
+      const claimed = await claimCall(open().store, stage.scope, { worker: 'w', leaseMs: 60_000 })
+      await move('paused')
+      const never = new AbortController().signal
+      if (claimed) await performCall(open().kernel.context, claimed, { abandoned: never, canceled: never })
+      expect(await stage.call(run.id)).toMatchObject({ status: 'ready', attempt: 1 })
+      expect(await stage.work()).toBe(false)
+      expect(await countOf(desk, stage, run.id)).toBe(0)
+      await move('active')
+      await stage.work()
+      expect(await stage.call(run.id)).toMatchObject({ status: 'succeeded' })
+      expect(await countOf(desk, stage, run.id)).toBe(1)
     })
 
     test('kernel#70 heartbeats keep a call over three leases', async () => {

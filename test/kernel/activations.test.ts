@@ -24,6 +24,7 @@ describeKernels('activations', (open) => {
     expect((await post('rollbacks', {}))[0]).toBe(409)
     expect((await post('activations', { version: '3.0.0' }))[0]).toBe(409)
     expect((await post('activations', { version: '9.0.0' }))[0]).toBe(404)
+    expect((await post('activations', { version: '9.0.0', ...BY_AGENT, expectedRevision: 99 }))[0]).toBe(404)
     expect((await post('activations', { version: '1.0.0', ...BY_AGENT }))[0]).toBe(403)
     expect((await post('rollbacks', BY_AGENT))[0]).toBe(403)
     expect(await post('activations', { version: '2.0.0' })).toEqual([200, '2.0.0'])

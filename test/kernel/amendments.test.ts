@@ -321,6 +321,31 @@ describeKernels(
   { approvalAuthorizer: authorizer },
 )
 
+for (const [what, authorize] of [
+  [
+    'throws',
+    (): never => {
+      throw new Error('broken')
+    },
+  ],
+  ['says neither', () => undefined as unknown as 'deny'],
+] as const) {
+  describeKernels(
+    `amendments under an authorizer that ${what}`,
+    (open) => {
+      test('kernel#84 it refuses', async () => {
+        const api = open().api()
+        await prepare(api, { requiresApproval: true })
+        const { id } = (await propose(api)).body
+        const decided = await api.post(`${PATH}/${id}/decisions`, { ...APPROVER, expectedRevision: 1, approved: true })
+        expect(refusal(decided)).toEqual([403, `user:pia may not decide amendment ${id}`])
+        expect((await api.get(`${PATH}/${id}`)).body.status).toBe('awaiting_approval')
+      })
+    },
+    { approvalAuthorizer: { authorize } },
+  )
+}
+
 describeKernels(
   'amendments under a host that knows who asks',
   (open) => {

@@ -184,7 +184,7 @@ describeKernels(
       }
       expect(await tried('crew-desk', 'look')).toBeUndefined()
       expect(await tried('crew-desk', 'note')).toBe('risk write is above the read of the role grant')
-      expect(await tried('crew-desk', 'fill')).toMatch(/^the binding does not allow fill|the arguments/)
+      expect(await tried('crew-desk', 'send')).toBe('role hand of team ana does not grant send of skill desk')
       const alone = await stage.begin()
       const told = await stage.propose(alone.id, { bindingId: 'crew-desk', action: 'look' })
       expect(told.pendingResults[0]?.['error']).toBe('there is no skill binding crew-desk')

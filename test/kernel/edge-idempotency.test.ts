@@ -55,6 +55,10 @@ describeKernels('idempotency', (open) => {
     await api.post('/objectives', { ...OBJECTIVE, idempotencyKey: 'schlüssel' })
     const bytes = Buffer.from('schlüssel').toString('latin1')
     expect((await api.post('/objectives', OBJECTIVE, bytes)).status).toBe(200)
+    // keys that are no UTF-8 are told apart all the same
+    expect((await api.post('/objectives', OBJECTIVE, '\xfe')).status).toBe(201)
+    expect((await api.post('/objectives', OBJECTIVE, '\xff')).status).toBe(201)
+    expect((await api.post('/objectives', OBJECTIVE, '\xff')).status).toBe(200)
   })
 
   test('kernel#20 of 50 creations at once with one key one makes the record, the others replay it', async () => {

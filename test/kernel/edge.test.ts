@@ -105,17 +105,35 @@ describeKernels('a kernel without a token', (open) => {
       const reply = await open().call('POST', path, undefined, { raw })
       expect([raw, reply.status, typeof reply.body.error]).toEqual([raw, 400, 'string'])
     }
-    const statusWith = async (type: string): Promise<number> =>
-      (await open().call('POST', path, undefined, { raw: json, headers: { 'Content-Type': type } })).status
-    for (const type of ['text/plain', 'application/xml', 'application/jsonx', 'multipart/form-data; boundary=x', ';']) {
-      expect([type, await statusWith(type)]).toEqual([type, 400])
+    const answerTo = async (type: string): Promise<[number, string | undefined]> => {
+      const { status, body } = await open().call('POST', path, undefined, {
+        raw: json,
+        headers: { 'Content-Type': type },
+      })
+      return [status, body.error]
+    }
+    const refusals = ['text/plain', 'application/xml', 'application/jsonx', 'multipart/form-data; boundary=x', ';']
+    for (const type of [...refusals, 'application/json, text/plain']) {
+      expect([type, await answerTo(type)]).toEqual([type, [400, 'Content-Type must be application/json']])
     }
     for (const type of ['application/json', 'Application/JSON; charset=utf-8', 'application/merge-patch+json']) {
-      expect([type, await statusWith(type)]).toEqual([type, 201])
+      expect([type, await answerTo(type)]).toEqual([type, [201, undefined]])
     }
     // a Buffer goes without a content type
     expect((await open().call('POST', path, undefined, { raw: Buffer.from(json) })).status).toBe(201)
     expect((await api.get('/objectives')).body).toHaveLength(4)
+  })
+
+  test('what is wrong with a body is told by its field', async () => {
+    const api = open().api()
+    const tell = async (fields: object): Promise<string> => (await api.post('/objectives', fields)).body.error
+    expect(await tell({ ...OBJECTIVE, title: undefined })).toBe('title is required')
+    expect(await tell({ ...OBJECTIVE, colour: 'red' })).toBe('colour is not a known field')
+    expect(await tell({ ...OBJECTIVE, priority: -1 })).toBe('priority must be at least 0')
+    expect(await tell({ ...OBJECTIVE, constraints: 5 })).toBe('constraints must be a string or an array or an object')
+    expect(await tell({ ...OBJECTIVE, owner: { type: 'user', id: 'x' } })).toBe('owner.type must be one of agent, team')
+    expect((await open().call('GET', '/objectives?scopeKind=local')).body.error).toBe('scopeId is required')
+    expect((await api.get('/objectives?limit=0')).body.error).toBe('limit must be 1 to 100')
   })
 
   test('of a key that stands twice in a body the last counts, and an empty body is an empty object', async () => {
@@ -181,6 +199,8 @@ describeKernels('a kernel without a token', (open) => {
     ])
     const long = { headers: { 'X-Correlation-ID': 'x'.repeat(129) } }
     expect((await call('POST', path, OBJECTIVE, long)).status).toBe(400)
+    // a read has no events that would bear it
+    expect((await call('GET', path, undefined, long)).status).toBe(200)
   })
 
   test('kernel#11 limits, offsets and cursors out of range, half, or not ours are 400', async () => {

@@ -61,6 +61,37 @@ describeKernels(
       ])
     })
 
+    test.each([
+      ['NUL', '\0'],
+      ['half a surrogate pair', '\ud800'],
+    ])('an outcome with %s in what is free is kept as it came', async (_, broken) => {
+      const it = engine()
+      const goal = it.goal(`Say ${JSON.stringify(broken)}`)
+      const said = { text: `a${broken}b`, [broken]: [broken] }
+      model().script(goal, [
+        { outcome: { status: 'running', checkpoint: said } },
+        { outcome: { status: 'completed', output: said } },
+      ])
+      const { id } = await it.create({ goal })
+      await it.work()
+      await it.work()
+      expect(await it.read(id)).toMatchObject({ status: 'completed', checkpoint: said, output: said })
+      expect(model().asked(goal)[1]?.envelope.checkpoint).toEqual(said)
+    })
+
+    test('what a model says of its refusal is cut between characters, and kept with NUL', async () => {
+      const it = engine()
+      const goal = it.goal('Be refused')
+      const start = 'the model answered 400: '
+      model().script(goal, [{ status: 400, body: `\0${'x'.repeat(298 - start.length)}😀` }])
+      const { id } = await it.create({ goal })
+      await it.work()
+      expect(await it.read(id)).toMatchObject({
+        status: 'failed',
+        error: { code: 'model_rejected', message: `${start}\0${'x'.repeat(298 - start.length)}` },
+      })
+    })
+
     test('a clock that is set back during a call gives no time back', async () => {
       const it = engine()
       const goal = it.goal('Turn the clock back')
@@ -72,6 +103,25 @@ describeKernels(
       await it.work()
       open().advance(3_600_000)
       expect((await it.read(id)).budgetUsage).toMatchObject({ turns: 1, durationMs: 0 })
+    })
+
+    test('what a service answers is kept with NUL and halves of surrogate pairs, and cut between characters', async () => {
+      const stage = await openStage(open())
+      const output = { text: 'a\0b\ud800', '\0': 1 }
+      const read = await stage.begin()
+      await stage.propose(read.id, { action: 'look' })
+      desk.service().react({ status: 200, body: JSON.stringify(output) })
+      await stage.work()
+      expect(await stage.call(read.id)).toMatchObject({ status: 'succeeded', output })
+      const start = 'the service answered 400: '
+      const refused = await stage.begin()
+      await stage.propose(refused.id, { action: 'look' })
+      desk.service().react({ status: 400, body: `\0${'x'.repeat(1022 - start.length)}😀` })
+      await stage.work()
+      expect(await stage.call(refused.id)).toMatchObject({
+        status: 'failed',
+        error: `${start}\0${'x'.repeat(1022 - start.length)}`,
+      })
     })
 
     test('an output nested too deep to be kept is a failure at once, a write too', async () => {

@@ -168,7 +168,7 @@ describeKernels(
       }
       expect([await turns('limit=100'), await turns('afterSequence=0')]).toEqual([200, 200])
       expect((await api.get('/agent-turns')).status).toBe(400)
-      for (const query of ['limit=0', 'limit=101', 'limit=x', 'cursor=x', 'order=both', 'category=none,']) {
+      for (const query of ['limit=0', 'limit=101', 'limit=x', 'cursor=x', 'order=both', 'category=none']) {
         expect([query, await statusOf('/activity', query)]).toEqual([query, 400])
       }
       expect(await statusOf('/activity', 'limit=100')).toBe(200)

@@ -141,6 +141,17 @@ describeKernels('objectives', (open) => {
     }
   })
 
+  test('an objective bounds 100 resources at most', async () => {
+    const api = open().api()
+    const bounds = (n: number): object => ({
+      executionPolicy: { resourceCapacities: Object.fromEntries(Array.from({ length: n }, (_, i) => [`r${i}`, 1])) },
+    })
+    await create(api, bounds(100))
+    const refused = await api.post('/objectives', { ...CONTENT, owner: OWNER, ...bounds(101) })
+    const where = 'executionPolicy.resourceCapacities'
+    expect([refused.status, refused.body.error]).toEqual([400, `${where} must name 100 resources at most`])
+  })
+
   test('kernel#29 a zero, negative or unknown member of a budget is 400', async () => {
     const api = open().api()
     const budgets = [{ maxTurns: 0 }, { maxTurns: -1 }, { maxTurns: 1.5 }, { maxWords: 1 }, { warningPermille: 1001 }]

@@ -157,6 +157,22 @@ describeKernels('projects', (open) => {
     expect((await api.get('/projects?ownerType=team')).status).toBe(400)
   })
 
+  test('a hypothesis tells when it last changed: as said, else when it was first said so', async () => {
+    const api = open().api()
+    const said = { id: 'h', statement: 'It is round', confidence: 0.5 }
+    const other = { ...said, id: 'other', updatedAt: '2026-01-02T01:00:00+01:00' }
+    const { id } = await project(api, { hypotheses: [said, other] })
+    const first = open().at()
+    const times = async (revision: number, hypotheses: object[]): Promise<string[]> => {
+      const { body } = await api.patch(`/projects/${id}`, { expectedRevision: revision, title: 'Next', hypotheses })
+      return body.hypotheses.map(({ updatedAt }: { updatedAt: string }) => updatedAt)
+    }
+    open().advance(1000)
+    expect(await times(1, [said, other])).toEqual([first, '2026-01-02T00:00:00.000Z'])
+    expect((await api.patch(`/projects/${id}`, { expectedRevision: 2, hypotheses: [said, other] })).status).toBe(400)
+    expect(await times(2, [{ ...said, confidence: 0.9 }])).toEqual([open().at()])
+  })
+
   test('kernel#5 a project of another scope is not found', async () => {
     const { id } = await project(open().api())
     const other = open().api()

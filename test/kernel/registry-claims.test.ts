@@ -3,6 +3,7 @@ import type { Scope } from '../../src/kernel/model/fields.ts'
 import { resolveDeployment } from '../../src/kernel/registry/resolve.ts'
 import { insertRun } from '../../src/kernel/store/runs.ts'
 import { describeKernels, type OpenKernel } from './api.ts'
+import { bench, useModel } from './engine-support.ts'
 import { BY_USER, install, installVersions } from './registry-support.ts'
 import { claimRun, runOf } from './support.ts'
 
@@ -116,3 +117,53 @@ describeKernels('agents and claims', (open) => {
     expect(await resolve({ scope: open().scope() })).toEqual(['ana', '2.0.0'])
   })
 })
+
+const model = useModel()
+
+describeKernels(
+  'agents between claim and turn',
+  (open) => {
+    test('kernel#47 a run whose agent is paused meanwhile goes back into the queue, and runs once the agent does', async () => {
+      const api = open().api()
+      const it = bench({ ...open(), scope: () => api.scope }, model(), { context: open().kernel.context })
+      let { deployment } = (await install(api)).body
+      const move = async (rolloutStatus: string): Promise<void> => {
+        const reply = await api.put('/agent-deployments/ana', {
+          ...BY_USER,
+          deployment: { ...deployment, rolloutStatus },
+          expectedRevision: deployment.revision,
+          reason: 'r',
+        })
+        deployment = reply.body.deployment
+      }
+      const goal = it.goal('Wait for the agent')
+      model().script(goal, [{ outcome: { status: 'completed' } }])
+      const { id } = await it.create({ goal })
+      const take = async (before = async (): Promise<void> => {}): Promise<boolean | undefined> => {
+        const held = await it.claim({ knownAgents: true })
+        await before()
+        return held && it.turn(held)
+      }
+      expect(await take(() => move('paused'))).toBe(false)
+      expect(await it.read(id)).toMatchObject({ status: 'queued' })
+      expect((await it.events(id)).at(-1)).toMatchObject({
+        eventType: 'run.yielded',
+        payload: { turnSequence: 0, reason: 'agent_unavailable' },
+      })
+      expect(await take()).toBeUndefined()
+      await move('active')
+      await take()
+      expect(await it.read(id)).toMatchObject({ status: 'completed', attempt: 2 })
+    })
+
+    test('a run that names no agent fails: nobody could ever take it', async () => {
+      const api = open().api()
+      const it = bench({ ...open(), scope: () => api.scope }, model(), { context: open().kernel.context })
+      const { id } = await it.create({ goal: it.goal('For nobody'), owner: { type: 'team', id: 'crew' } })
+      const held = await it.claim({ knownAgents: true })
+      expect(held && (await it.turn(held))).toBe(false)
+      expect(await it.read(id)).toMatchObject({ status: 'failed', error: { code: 'runner_unresolved' } })
+    })
+  },
+  { agents: true },
+)

@@ -82,12 +82,14 @@ describeKernels('requests between agents', (open) => {
     const d = desk()
     const { id, runId } = await d.asked()
     expect((await d.answer(id, 'reject', 1, { principal: agent('eve') })).status).toBe(403)
+    expect((await d.answer(id, 'reject', 1, { decisionRunId: 'none' })).status).toBe(404)
     expect((await d.answer(id, 'reject', 7)).body.error).toBe('revision conflict: expected 7, current 1')
     const { body } = await d.answer(id, 'reject', 1, { message: 'No time' })
     expect(body.request).toMatchObject({ status: 'rejected', resolutionReason: 'No time' })
     expect(body.sourceRun).toMatchObject({ status: 'queued' })
     expect((await d.readRun(runId)).pendingResults).toMatchObject([{ status: 'rejected', reason: 'No time' }])
     for (const decision of ['accept', 'reject']) expect((await d.answer(id, decision, 2)).status).toBe(409)
+    expect((await d.answer(id, 'reject', 2)).body.error).toBe('the request is rejected already')
     expect((await d.complete(id, 2)).status).toBe(409)
     expect((await d.review(id, 2, 'ana', true)).status).toBe(409)
   })
@@ -152,7 +154,10 @@ describeKernels('requests between agents', (open) => {
       ],
     })
     const map = { id: 'a1', version: 1, name: 'map', type: 'chart', contentRef: 'file:map' }
-    expect((await d.complete(id, 2, { artifacts: [map] })).body.error).toContain('acceptanceEvidence')
+    for (const nothing of [{}, { acceptanceEvidence: [] }, { acceptanceEvidence: {} }]) {
+      const { body } = await d.complete(id, 2, { artifacts: [map], ...nothing })
+      expect([nothing, body.error]).toEqual([nothing, expect.stringContaining('acceptanceEvidence')])
+    }
     const evidence = { acceptanceEvidence: 'Phobos, Deimos' }
     expect((await d.complete(id, 2, evidence)).body.error).toBe('artifacts must bring map of type chart')
     expect((await d.complete(id, 2, { ...evidence, artifacts: [{ ...map, type: 'text' }] })).status).toBe(400)

@@ -143,6 +143,7 @@ describeKernels('run commands', (open) => {
       ['run'],
     ])
     expect(again.body.run.pendingInterventions).toHaveLength(1)
+    expect((await send({ interventionId: interventionId.toUpperCase() })).headers.get('Idempotent-Replay')).toBe('true')
     expect((await send({ instruction: 'Be bold' })).status).toBe(409)
     expect((await send({ actor: { type: 'user', id: 'eve' } })).status).toBe(409)
 

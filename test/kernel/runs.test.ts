@@ -49,6 +49,10 @@ describeKernels('runs', (open) => {
     expect((await desk.create({ projectId: 'nothing' })).status).toBe(404)
     await desk.command(child.id, 'cancel')
     expect(await desk.create({ parentRunId: child.id })).toMatchObject({ status: 409 })
+    // what is absent is told of before what does not fit
+    expect((await desk.create({ parentRunId: child.id, projectId: 'nothing' })).status).toBe(404)
+    const bounded = await desk.run({ budget: { maxTurns: 3 } })
+    expect((await desk.create({ parentRunId: bounded.id, objectiveId: 'nothing' })).status).toBe(404)
     for (const wrong of [
       { kind: 'workforce_authoring' },
       { kind: 'work' },
@@ -56,8 +60,13 @@ describeKernels('runs', (open) => {
       { priority: -1 },
       { concurrencyKey: 'two\nlines' },
       { resourceRequirements: { gpu: 0 } },
+      { resourceRequirements: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`r${i}`, 1])) },
       { context: { apiKey: 'x' } },
       { checkpoint: {} },
+      { deadline: '2026-11-23' },
+      // in UTC they have no year of four digits
+      { deadline: '9999-12-31T23:59:59-01:00' },
+      { availableAt: '0000-01-01T00:00:00+01:00' },
     ]) {
       expect([wrong, (await desk.create(wrong)).status]).toEqual([wrong, 400])
     }
@@ -197,6 +206,19 @@ describeKernels('runs', (open) => {
     })
     expect(audit.text).not.toContain('pendingResults')
     expect((await desk.api.get('/agent-runs/nobody/runbook-audit')).status).toBe(404)
+  })
+
+  test('an audit names the lists that go on behind what it shows', async () => {
+    const desk = bench()
+    const run = await desk.put()
+    await desk.db.transaction(async (tx) => {
+      for (let sequence = 1; sequence <= 501; sequence++) {
+        const fields = { scope: desk.scope, runId: run.id, sequence, status: 'completed' } as const
+        await insertRecord(tx, turns, turnOf(desk.open, fields))
+      }
+    })
+    const { body } = await desk.api.get(`/agent-runs/${run.id}/runbook-audit`)
+    expect([body.unassignedTurns.length, body.omitted]).toEqual([500, ['turns']])
   })
 
   test('turns are listed by sequence, of one run, and read alone', async () => {

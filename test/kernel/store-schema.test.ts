@@ -71,6 +71,10 @@ test.each(['memory', 'sqlite', ...(hasPostgres ? (['postgres'] as const) : [])] 
     const store = await place.open()
     expect(await store.stats()).toEqual({ driver, schemaVersion: VERSION })
     expect(await store.rollbackTo(VERSION)).toEqual([])
+    for (const unknown of [-1, 1, VERSION - 1, VERSION + 1, Number.NaN]) {
+      await expect(store.rollbackTo(unknown)).rejects.toThrow(`the kernel schema has no version ${unknown}`)
+    }
+    expect(await store.stats()).toEqual({ driver, schemaVersion: VERSION })
     expect(await store.rollbackTo(0)).toEqual(VERSIONS)
     const tables = await store.database.all(
       store.database.dialect === 'sqlite'
@@ -82,6 +86,12 @@ test.each(['memory', 'sqlite', ...(hasPostgres ? (['postgres'] as const) : [])] 
     await place.remove()
   },
 )
+
+test('what is no address of a PostgreSQL is refused, and not shown', async () => {
+  await expect(newPostgresStore('host=here password=geheim')).rejects.toThrow(
+    /^kernel store: dsn must be like postgres:\/\/user:password@host\/database$/,
+  )
+})
 
 test('the file of a store is its owner’s alone', async () => {
   const place = await createStorePlace('sqlite')

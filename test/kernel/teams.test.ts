@@ -92,6 +92,7 @@ describeKernels('teams', (open) => {
     expect((await deploy(api)).status).toBe(409)
     expect((await deploy(api, { id: 'gang' }, BY_AGENT)).status).toBe(403)
     expect((await deploy(api, { id: 'gang', activeVersion: '9' })).status).toBe(404)
+    expect((await deploy(api, { id: 'gang', activeVersion: '9' }, BY_AGENT)).status).toBe(404)
     expect((await api.post('/team-deployments/crew/rollbacks', { ...BY_USER, expectedRevision: 1 })).status).toBe(404)
     expect((await open().call('GET', '/team-deployments/crew')).status).toBe(400)
   })

@@ -207,11 +207,10 @@ export interface AdmissionReport {
 
 export type TurnStatus = 'running' | 'completed' | 'failed' | 'canceled'
 
-export interface TurnQuery {
+export interface TurnQuery extends PageQuery {
   runId: string
   status?: readonly TurnStatus[]
   afterSequence?: number
-  limit?: number
 }
 
 export interface Turn extends Recorded {

@@ -1,6 +1,6 @@
 import { backOff } from '../../base/back-off.ts'
 import { MemoryNetworkError, MemoryRequestError, MemoryTimeoutError } from '../errors.ts'
-import { exchange, type Answer, type Call, type Connection, type Path } from '../transport.ts'
+import { exchange, inUtf8, type Answer, type Call, type Connection, type Path } from '../transport.ts'
 import { KernelApiError, refusal } from './errors.ts'
 import type { Page, Scope } from './types.ts'
 
@@ -55,7 +55,7 @@ export class Wire {
 
   async write<Body>(method: string, path: Path, body: object, options: WriteOptions = {}): Promise<Body> {
     const scope = options.scope ?? this.#options.scope
-    const headers = { 'Idempotency-Key': options.idempotencyKey }
+    const headers = { 'Idempotency-Key': inUtf8(options.idempotencyKey) }
     return parsed(await this.#send({ method, path, body: { ...body, scope }, headers }, options))
   }
 

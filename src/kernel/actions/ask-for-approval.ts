@@ -1,8 +1,8 @@
 import { toTimestamp } from '../../base/clock.ts'
 import type { Change } from '../change.ts'
 import type { ActionCall, Approval } from '../model/action.ts'
+import type { PolicyDecision } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import type { PolicyDecision } from '../policy.ts'
 import { moveRun } from '../run-states.ts'
 import { insertApproval } from '../store/approvals.ts'
 import { calls } from '../store/calls.ts'
@@ -19,7 +19,7 @@ export async function askForApproval(
   const { tx, scope, at, now } = change
   const approvalId = change.context.newId()
   const call: ActionCall = { ...planned, status: 'waiting_for_approval', approvalId }
-  const { reason, eligibleApprovers, destinations = [], ttlMs, timeoutDecision } = decision
+  const { reason, eligibleApprovers, destinations, ttlMs, timeoutDecision } = decision
   const approval: Approval = {
     scope,
     id: approvalId,

@@ -13,6 +13,7 @@ import { approvals, saveApproval } from '../store/approvals.ts'
 import { calls } from '../store/calls.ts'
 import { lockRecord, readRecord, saveRecord } from '../store/records.ts'
 import { runs } from '../store/runs.ts'
+import { requireConsent } from './authorizer.ts'
 import { giveBack } from './give-back.ts'
 import { reportApproval } from './report.ts'
 
@@ -45,33 +46,17 @@ export async function checkDecision(
   { decision, principal }: AskedDecision,
   by: Attribution,
 ): Promise<void> {
-  const approval = await readRecord(context.store.database, approvals, scope, approvalId)
-  await authorize(context, { approval, decision, principal, by })
-  if (!isOver(approval, context.store.now())) return
+  const { store, approvalAuthorizer, log } = context
+  const approval = await readRecord(store.database, approvals, scope, approvalId)
+  if (!approvalAuthorizer) throw new KernelError('not_configured', 'approval authorizer is not configured')
+  await requireConsent(
+    { approvalAuthorizer, log },
+    { subject: { kind: 'approval', approval }, decision, principal },
+    by,
+  )
+  if (!isOver(approval, store.now())) return
   await endOverdue(context, scope, approvalId)
   throw conflict('the time for this decision is over')
-}
-
-async function authorize(
-  { approvalAuthorizer, log }: KernelContext,
-  { approval, decision, principal, by }: { approval: Approval; decision: Decision; principal: Party; by: Attribution },
-): Promise<void> {
-  if (!approvalAuthorizer) throw new KernelError('not_configured', 'approval authorizer is not configured')
-  const hostIdentity = by.actorSource === 'host' ? { hostIdentity: by.actor } : {}
-  const verdict = await Promise.resolve()
-    .then(() =>
-      approvalAuthorizer.authorize({ subject: { kind: 'approval', approval }, decision, principal, ...hostIdentity }),
-    )
-    .catch((error: unknown) => {
-      log.error({ err: error, approval: approval.id }, 'the approval authorizer failed')
-      return 'deny' as const
-    })
-  if (verdict !== 'allow') {
-    throw new KernelError(
-      'forbidden',
-      `${principal.type}:${principal.id} may not decide action approval ${approval.id}`,
-    )
-  }
 }
 
 /** @throws conflict when it is decided otherwise, its time is over, or the revision is another */

@@ -11,7 +11,8 @@ import type { Dispatch, DispatchOutcome, TransportExecutor } from '../ports.ts'
 import { resolveDeployment } from '../registry/resolve.ts'
 import { isTerminal } from '../run-states.ts'
 import { markDispatched } from '../store/call-leases.ts'
-import { readRecord } from '../store/records.ts'
+import { agentDeployments } from '../store/deployments.ts'
+import { findRecord, readRecord } from '../store/records.ts'
 import { runs } from '../store/runs.ts'
 import type { ClaimedCall } from './claim-call.ts'
 import { conceal, concealJson } from './conceal.ts'
@@ -83,7 +84,7 @@ interface Prepared extends ResolvedAction {
   secrets: string[]
 }
 
-type Unprepared = Extract<DispatchOutcome, { kind: 'failed' }> & { retry?: RetryPolicy }
+type Unprepared = Extract<Outcome, { kind: 'failed' | 'not_sent' }> & { retry?: RetryPolicy }
 
 const unprepared = (error: string, retry?: RetryPolicy): Unprepared => ({
   kind: 'failed',
@@ -100,7 +101,12 @@ async function prepare(context: KernelContext, call: ActionCall): Promise<Prepar
   const run = await readRecord(store.database, runs, call.scope, call.runId)
   if (isTerminal(run.status)) return unprepared(`the run is ${run.status}`)
   const agent = await resolveDeployment(store.database, call.scope, run)
-  if (!agent) return unprepared(`agent deployment ${call.deploymentId} is not active`)
+  if (!agent) {
+    const deployment = await findRecord(store.database, agentDeployments, call.scope, call.deploymentId)
+    // It was paused since the claim: the call waits until it is active again.
+    if (deployment?.rolloutStatus === 'paused') return { kind: 'not_sent' }
+    return unprepared(`agent deployment ${call.deploymentId} is not active`)
+  }
   const resolved = await resolveAction(store.database, actions, run, agent, call)
   if (typeof resolved === 'string') return unprepared(resolved)
   const { binding, bounds, transport } = resolved

@@ -1,10 +1,12 @@
 import { canonicalJson } from '../../base/canonical-json.ts'
+import { clip } from '../../base/clip.ts'
 import { sha256 } from '../../base/hash.ts'
 import type { KernelContext } from '../context.ts'
 import type { ActionCall, ActionProposal } from '../model/action.ts'
+import type { PolicyDecision } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import type { SkillAction } from '../model/skill.ts'
-import { evaluatePolicy, type PolicyDecision } from '../policy.ts'
+import { evaluatePolicy } from '../policy.ts'
 import type { ProposedAction } from '../ports.ts'
 import { fillArguments } from './arguments.ts'
 import { resolveAction, type Agent, type ResolvedAction } from './resolve.ts'
@@ -72,7 +74,7 @@ export async function prepareAction(
   if (mismatch !== undefined) return refused(`the arguments do not fit: ${mismatch}`, name, call.invocationDigest)
   const { validators, policy } = context.actions
   const decision = await evaluatePolicy(asJudged(run, agent, call), { bounds, validators, policy, log: context.log })
-  return { kind: 'judged', name, summary: proposal.summary.slice(0, MAX_SUMMARY), call, decision }
+  return { kind: 'judged', name, summary: clip(proposal.summary, MAX_SUMMARY), call, decision }
 }
 
 /** A call as policies see it, when it is proposed and again before it is sent. */

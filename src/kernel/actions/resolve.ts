@@ -1,7 +1,6 @@
 import type { Queryable } from '../../database/database.ts'
 import type { ActionParts } from '../context.ts'
 import { KernelError } from '../errors.ts'
-import type { Scope } from '../model/fields.ts'
 import type { Run } from '../model/run.ts'
 import { transportOf, type SkillAction, type SkillDefinition, type Transport } from '../model/skill.ts'
 import type { Bounds } from '../policy.ts'
@@ -74,13 +73,13 @@ export function skillOf(
 }
 
 async function boundsOf(db: Queryable, run: Run, agent: Agent, binding: KeptBinding, action: string): Promise<Bounds> {
-  const team = run.owner.type === 'team' ? await teamBounds(db, run.scope, run.owner.id, agent, binding) : undefined
+  const team = run.owner.type === 'team' ? await teamBounds(db, run, agent, binding, action) : undefined
   const withheld = skillRefusal(agent, binding.skillId) ?? team?.withheld
   const { requireApprovalAt } = agent.definition.authority
   return {
     enabled: !binding.disabled,
     ...(withheld !== undefined && { withheld }),
-    allowedActions: binding.allowedActions.filter((allowed) => team?.granted?.includes(allowed) ?? true),
+    allowedActions: binding.allowedActions,
     maximumRisks: [{ of: 'binding', risk: binding.maximumRisk }, ...agentRisks(agent), ...(team?.maximumRisks ?? [])],
     argumentRestrictions: binding.argumentRestrictions[action] ?? {},
     ...(requireApprovalAt && { requireApprovalAt }),
@@ -102,19 +101,14 @@ export function skillRefusal({ deployment, definition }: Agent, skillId: string)
   return isAllowed ? undefined : `skill ${skillId} is not allowed to agent deployment ${deployment.id}`
 }
 
-interface TeamBounds extends Pick<Bounds, 'maximumRisks' | 'withheld'> {
-  /** By the role; absent where the skill is the agent's own and no grant is needed. */
-  granted?: readonly string[]
-}
-
 /** What the team adds for its members: its own skills only by a grant of their role, all within its greatest risk. */
 async function teamBounds(
   db: Queryable,
-  scope: Scope,
-  teamId: string,
+  { scope, owner: { id: teamId } }: Run,
   { deployment: agent }: Agent,
   { family, skillId, skillVersion }: KeptBinding,
-): Promise<TeamBounds> {
+  action: string,
+): Promise<Pick<Bounds, 'maximumRisks' | 'withheld'>> {
   const team = await findRecord(db, teamDeployments, scope, teamId)
   const definition = team && (await findDefinition(db, 'team', scope, team.definitionId, team.activeVersion))
   const member = team?.roster.find(({ agentDeploymentId }) => agentDeploymentId === agent.id)
@@ -122,14 +116,15 @@ async function teamBounds(
   if (!team || !definition || !role) return { withheld: `${agent.id} is no member of team ${teamId}`, maximumRisks: [] }
   const grant = role.skillGrants.find((one) => one.skillId === skillId && one.skillVersion === skillVersion)
   const { maximumRisk, allowedSkillIds } = team.restrictions
-  const isWithheld = (family === 'team' && !grant) || allowedSkillIds?.includes(skillId) === false
+  const isAllowed = allowedSkillIds?.includes(skillId) ?? true
+  const isGranted = grant ? grant.allowedActions.includes(action) : family === 'agent'
   return {
-    ...(isWithheld && { withheld: `role ${role.id} of team ${teamId} does not grant skill ${skillId}` }),
+    ...(!isGranted && { withheld: `role ${role.id} of team ${teamId} does not grant ${action} of skill ${skillId}` }),
+    ...(!isAllowed && { withheld: `skill ${skillId} is not allowed to team deployment ${teamId}` }),
     maximumRisks: [
       { of: 'team', risk: definition.approvals.maximumRisk },
       ...(maximumRisk ? [{ of: 'team deployment', risk: maximumRisk }] : []),
       ...(grant ? [{ of: 'role grant', risk: grant.maximumRisk }] : []),
     ],
-    ...(grant && { granted: grant.allowedActions }),
   }
 }

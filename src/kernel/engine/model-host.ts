@@ -1,3 +1,4 @@
+import { clip } from '../../base/clip.ts'
 import type { Clock } from '../../base/clock.ts'
 import { systemClock } from '../../base/clock.ts'
 import { errorText } from '../../base/errors.ts'
@@ -45,7 +46,7 @@ export function createModelHost({ baseUrl, model, apiKey, price, clock = systemC
     secret === undefined ? text : text?.replaceAll(secret, '[REDACTED]')
   const explain = (text: string): string => {
     const hidden = redact(hide(text) ?? '')
-    return hidden.replace(/\s+/g, ' ').trim().slice(0, MAX_REASON)
+    return clip(hidden.replace(/\s+/g, ' ').trim(), MAX_REASON)
   }
 
   async function send(body: string, { signal }: ModelCall): Promise<{ response: Response; text?: string }> {
@@ -135,7 +136,7 @@ function readReply(text: string): Read {
   const { model, usage, choices } = completion
   const tokens = readTokens(fieldsOf(usage))
   const about: Read = {
-    ...(typeof model === 'string' && { model: model.slice(0, 256) }),
+    ...(typeof model === 'string' && { model: clip(model, 256) }),
     ...(tokens && { tokens }),
   }
   const [choice] = itemsOf(choices)

@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../base/canonical-json.ts'
+import { clip } from '../../base/clip.ts'
 import { sha256 } from '../../base/hash.ts'
 import { noteFailure, workOn } from '../actions/failures.ts'
 import { recordAction } from '../actions/record.ts'
@@ -30,7 +31,7 @@ export function requestedBy({ action, fork, delegation, runbookCall }: Outcome):
     const summary = fork.children.map(({ key }) => key).join(', ')
     return [{ type: 'fork', summary: `Work in ${fork.children.length} runs: ${summary}`, evidenceRefs: [] }]
   }
-  if (delegation) return [{ type: delegation.kind, summary: delegation.goal.slice(0, 1024), evidenceRefs: [] }]
+  if (delegation) return [{ type: delegation.kind, summary: clip(delegation.goal, 1024), evidenceRefs: [] }]
   if (runbookCall) return [{ type: 'runbook_call', summary: `Call ${runbookCall.entrypoint}`, evidenceRefs: [] }]
   return []
 }

@@ -136,3 +136,16 @@ export async function failUnresolved(parts: TurnParts, held: Held, message: stri
     })
   })
 }
+
+/** Its agent was paused or retired since the claim: the run is queued, as it would be had nobody claimed it. Contract: kernel-1.md 6.4 */
+export async function waitForAgent(parts: TurnParts, held: Held): Promise<void> {
+  await changeHeld(parts, held, async (change, run) => {
+    held.run = await saveMoved(change, run, moveRun(run, { to: 'queued', now: change.now }))
+    change.report({
+      ...aboutRun(run),
+      eventType: 'run.yielded',
+      summary: 'The agent takes no runs now',
+      payload: { turnSequence: run.lastAppliedTurn, reason: 'agent_unavailable' },
+    })
+  })
+}

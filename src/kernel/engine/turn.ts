@@ -1,3 +1,4 @@
+import { clip } from '../../base/clip.ts'
 import { toTimestamp } from '../../base/clock.ts'
 import { prepareAction } from '../actions/propose.ts'
 import type { Agent } from '../actions/resolve.ts'
@@ -8,6 +9,7 @@ import type { Run } from '../model/run.ts'
 import type { Turn } from '../model/turn.ts'
 import { resolveDeployment } from '../registry/resolve.ts'
 import { makeShared } from '../shared-changes.ts'
+import { executorOf } from '../store/slots.ts'
 import { applyTurn, type Application } from './apply.ts'
 import { askModel } from './ask.ts'
 import { beginTurn, begunAs, type Begun } from './begin.ts'
@@ -18,7 +20,7 @@ import type { Held } from './held.ts'
 import { completed, keepOutcome } from './keep.ts'
 import type { TurnParts } from './parts.ts'
 import { hasProposal } from './propose.ts'
-import { failTurn, failUnresolved, retryLater } from './setbacks.ts'
+import { failTurn, failUnresolved, retryLater, waitForAgent } from './setbacks.ts'
 
 export type ReadSurroundings = (run: Run, agent?: Agent) => Promise<Surroundings>
 
@@ -55,7 +57,8 @@ async function resolve(parts: TurnParts, held: Held): Promise<{ agent?: Agent } 
   if (!context.agents) return {}
   const agent = await resolveDeployment(context.store.database, held.run.scope, held.run)
   if (agent) return (await askForHelp(parts, held, agent)) ? undefined : { agent }
-  await failUnresolved(parts, held, 'no agent that is installed and active executes this run')
+  if (executorOf(held.run) === undefined) await failUnresolved(parts, held, 'the run names no agent that executes it')
+  else await waitForAgent(parts, held)
   return undefined
 }
 
@@ -75,7 +78,7 @@ async function askAndApply(parts: TurnParts, held: Held, begun: Begun, under: Un
     case 'malformed':
       await failTurn(parts, held, turn, {
         code: 'invalid_model_output',
-        message: answer.errors.join('; ').slice(0, 1024),
+        message: clip(answer.errors.join('; '), 1024),
       })
       return false
     case 'failed':

@@ -41,7 +41,7 @@ export interface ActivityEvent extends NewEvent {
   conversationRefs: string[]
 }
 
-const CATEGORIES = new Set([
+export const CATEGORIES = [
   'run',
   'turn',
   'action',
@@ -53,10 +53,12 @@ const CATEGORIES = new Set([
   'project',
   'message',
   'system',
-])
+  'activity',
+] as const
+const categories: ReadonlySet<string> = new Set(CATEGORIES)
 
 /** The first part of an event's name, where it is a category of its own. */
 export function categoryOf(eventType: string): string {
   const first = eventType.slice(0, eventType.indexOf('.'))
-  return CATEGORIES.has(first) ? first : 'activity'
+  return categories.has(first) ? first : 'activity'
 }

@@ -25,7 +25,17 @@ export const version = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9.+_-]{0,127}$/, 'must be 1 to 128 letters, digits, ., +, _ or -')
 
 /** Any offset comes in; UTC with milliseconds goes on. */
-export const time = z.iso.datetime({ offset: true }).transform((value) => toTimestamp(Date.parse(value)))
+export const time = z.iso
+  .datetime({ offset: true, error: 'must be a time such as 2026-11-23T09:00:00Z' })
+  .transform((value) => toTimestamp(Date.parse(value)))
+  .refine((value) => /^\d{4}-/.test(value), 'must lie in the years 0000 to 9999')
+
+const MOST_RESOURCES = 100
+/** So much of each, by name: each is a row of its own. */
+export const resources = (amount: z.ZodInt): z.ZodRecord<z.ZodString, z.ZodInt> =>
+  z
+    .record(text(128), amount)
+    .refine((all) => Object.keys(all).length <= MOST_RESOURCES, `must name ${MOST_RESOURCES} resources at most`)
 
 export const object = z.record(z.string(), z.unknown())
 /** JSON whose shape is the client's own. */

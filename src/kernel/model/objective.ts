@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { budgetPolicy, type BudgetPolicy } from './budget.ts'
-import { body, count, expectedRevision, free, KEY, owner, prose, text, type Recorded } from './fields.ts'
+import { body, count, expectedRevision, free, KEY, owner, prose, resources, text, type Recorded } from './fields.ts'
 
 /** Contract: kernel-1.md 3. */
 
@@ -16,7 +16,7 @@ const CONTENT = {
     .strictObject({
       /** 0 is unlimited. */
       maximumConcurrentRuns: count.default(0),
-      resourceCapacities: z.record(text(128), count).default({}),
+      resourceCapacities: resources(count).default({}),
     })
     .exactOptional(),
   budget: budgetPolicy.exactOptional(),

@@ -106,7 +106,10 @@ export const patchProject = body({
   expectedRevision,
   budget: budgetPolicy.exactOptional(),
   clearBudget: z.boolean().exactOptional(),
-}).refine((patch) => !(patch.budget && patch.clearBudget), 'budget and clearBudget exclude each other')
+}).refine((patch) => !(patch.budget && patch.clearBudget), {
+  path: ['clearBudget'],
+  message: 'must not stand beside budget',
+})
 
 const fields = z.strictObject({ ...FIELDS, owner, budget: budgetPolicy.exactOptional() })
 export interface Project extends Recorded, z.infer<typeof fields> {}

@@ -18,6 +18,7 @@ import {
   owner,
   positive,
   prose,
+  resources,
   secretFree,
   text,
   time,
@@ -94,7 +95,7 @@ const CLIENT = {
   concurrencyKey: text(256)
     .regex(/^[^\r\n]*$/, 'must be one line')
     .exactOptional(),
-  resourceRequirements: z.record(text(128), positive).exactOptional(),
+  resourceRequirements: resources(positive).exactOptional(),
   priority: count.default(0),
   deadline: time.exactOptional(),
   budget: budgetPolicy.exactOptional(),
@@ -133,7 +134,7 @@ export const runCommand = body({
       `must have ${MAX_INSTRUCTION_BYTES} bytes at most`,
     )
     .exactOptional(),
-  interventionId: z.uuid().exactOptional(),
+  interventionId: z.uuid('must be a UUID').toLowerCase().exactOptional(),
   humanInterventionId: id.exactOptional(),
   resolution: z
     .strictObject({

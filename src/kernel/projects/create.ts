@@ -4,6 +4,7 @@ import type { createProject as createBody, Project } from '../model/project.ts'
 import type { Creation } from '../model/fields.ts'
 import { insertProject } from '../store/projects.ts'
 import { checkObjectives } from './check.ts'
+import { withTimes } from './hypotheses.ts'
 
 /**
  * Makes a project, in any state.
@@ -23,6 +24,7 @@ export async function createProject(
     createdAt: at,
     updatedAt: at,
     ...fields,
+    hypotheses: withTimes(fields.hypotheses, at),
     ...creation,
   })
   change.report({

@@ -7,6 +7,7 @@ import type { patchProject as patchBody, Project, ProjectStatus } from '../model
 import { projects, saveProject } from '../store/projects.ts'
 import { lockRecord } from '../store/records.ts'
 import { checkObjectives } from './check.ts'
+import { withTimes } from './hypotheses.ts'
 
 const MOVES: Record<ProjectStatus, readonly ProjectStatus[]> = {
   draft: ['active', 'canceled', 'archived'],
@@ -26,11 +27,12 @@ const MOVES: Record<ProjectStatus, readonly ProjectStatus[]> = {
 export async function patchProject(
   change: Change,
   id: string,
-  { actor: _a, scope: _s, expectedRevision, clearBudget, ...fields }: z.infer<typeof patchBody>,
+  { actor: _a, scope: _s, expectedRevision, clearBudget, hypotheses, ...fields }: z.infer<typeof patchBody>,
 ): Promise<Project> {
-  const { tx, scope, now } = change
+  const { tx, scope, now, at } = change
   const before = await lockRecord(tx, projects, scope, id)
   const next: Project = { ...before, ...defined(fields) }
+  if (hypotheses) next.hypotheses = withTimes(hypotheses, at, before.hypotheses)
   if (clearBudget) delete next.budget
   if (fields.objectiveRefs) await checkObjectives(change, next)
   checkMove(before.status, next.status)

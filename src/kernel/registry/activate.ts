@@ -1,6 +1,7 @@
 import type { Change } from '../change.ts'
 import { conflict } from '../errors.ts'
 import type { FamilyName } from '../store/definitions.ts'
+import { readRecord } from '../store/records.ts'
 import { readDefinition, type RegistryFamily } from './family.ts'
 import { openDeployment, saveStep, withVersion, type StepRequest, type Stepped } from './step.ts'
 
@@ -14,9 +15,12 @@ export async function activateVersion<F extends FamilyName>(
   id: string,
   request: StepRequest & { version: string },
 ): Promise<Stepped<F>> {
-  const { current, actor } = await openDeployment(change, family, id, request)
+  const { tx, scope } = change
   const { version, reason } = request
-  const definition = await readDefinition(change.tx, family.name, change.scope, { id: current.definitionId, version })
+  const { definitionId } = await readRecord(tx, family.deployments, scope, id)
+  // What is not there is told before who may do it, and when.
+  const definition = await readDefinition(tx, family.name, scope, { id: definitionId, version })
+  const { current, actor } = await openDeployment(change, family, id, request)
   refuseRunning(current, version)
   const next = withVersion(current, version)
   await family.checkFit(change, { deployment: next, definition, before: current })

@@ -1,10 +1,10 @@
+import { requireConsent } from '../actions/authorizer.ts'
 import type { Attribution, Change } from '../change.ts'
 import type { KernelContext } from '../context.ts'
 import { conflict, expectRevision, forbidden, invalid } from '../errors.ts'
 import type { Manifests } from '../model/definition.ts'
 import type { Amendment } from '../model/deployment.ts'
 import type { Party, Scope } from '../model/fields.ts'
-import type { Authorization } from '../ports.ts'
 import type { Definition, FamilyName } from '../store/definitions.ts'
 import { amendments, readAmendment } from '../store/deployments.ts'
 import { lockRecord, saveRecord } from '../store/records.ts'
@@ -81,7 +81,7 @@ export interface DecideRequest {
  * transaction: it may ask others. @throws not_found, forbidden. Contract: kernel-1.md 11, 13
  */
 export async function authorizeDecision<F extends FamilyName>(
-  { store, approvalAuthorizer }: KernelContext,
+  { store, approvalAuthorizer, log }: KernelContext,
   family: RegistryFamily<F>,
   { scope, path, body, by }: { scope: Scope; path: AmendmentPath; body: DecideRequest; by: Attribution },
 ): Promise<void> {
@@ -94,15 +94,13 @@ export async function authorizeDecision<F extends FamilyName>(
   if (principal.type === 'agent' && amendment.proposerType === 'agent' && amendment.proposerId === principal.id) {
     throw forbidden('an agent may not decide on its own proposal')
   }
-  const asked: Authorization = {
-    subject: { kind: 'amendment', amendment },
-    decision: body.approved ? 'approve' : 'reject',
-    principal,
-    ...(by.actorSource === 'host' && { hostIdentity: by.actor }),
-  }
-  if (approvalAuthorizer && (await approvalAuthorizer.authorize(asked)) === 'deny') {
-    throw forbidden('the approval authorizer refuses')
-  }
+  if (!approvalAuthorizer) return
+  const decision = body.approved ? 'approve' : 'reject'
+  await requireConsent(
+    { approvalAuthorizer, log },
+    { subject: { kind: 'amendment', amendment }, decision, principal },
+    by,
+  )
 }
 
 /** Types hold no colon, so that no principal can be read in two ways. */

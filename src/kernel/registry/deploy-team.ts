@@ -18,9 +18,9 @@ export async function deployTeam(
 ): Promise<Stepped<'team'>> {
   const { scope, tx, at } = change
   const { scope: _, id, ...fields } = body.deployment
+  const definition = await readDefinition(tx, 'team', scope, { id: fields.definitionId, version: fields.activeVersion })
   const actor = actorOf(change.by, body)
   refuseAgent(actor)
-  const definition = await readDefinition(tx, 'team', scope, { id: fields.definitionId, version: fields.activeVersion })
   const next = { scope, id, revision: 1, createdAt: at, updatedAt: at, ...creation, ...fields }
   await teams.checkFit(change, { deployment: next, definition })
   return saveStep(change, teams, { next, definition, changeKind: 'activated', actor, reason: body.reason })

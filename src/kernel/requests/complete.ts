@@ -56,9 +56,12 @@ async function completeRun(change: Change, child: Run, { summary }: Completion):
   return saveMoved(change, child, next)
 }
 
+/** An empty list or object is no criterion, and no evidence. */
+const says = (value: Completion['acceptanceEvidence']): boolean => value !== undefined && Object.keys(value).length > 0
+
 /** What is missing in a completion; undefined when it has all that the request asks for. */
 function lackOf(request: AgentRequest, { acceptanceEvidence, artifacts }: Completion): string | undefined {
-  if (request.acceptanceCriteria !== undefined && acceptanceEvidence === undefined) {
+  if (says(request.acceptanceCriteria) && !says(acceptanceEvidence)) {
     return 'acceptanceEvidence is required: the request has acceptance criteria'
   }
   const required = request.artifactRequirements.filter((requirement) => requirement.required)

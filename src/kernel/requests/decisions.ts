@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { clip } from '../../base/clip.ts'
 import type { Change } from '../change.ts'
 import { respondToRequest, reviewCompletion, type AgentRequest } from '../model/request.ts'
 import type { Run, RunSource } from '../model/run.ts'
@@ -57,8 +58,8 @@ export async function startDecisionRun(change: Change, request: AgentRequest, so
     source: isReview ? 'agent_request_completion_review' : 'agent_request_decision',
     owner: { type: 'agent', id: agentId },
     goal: isReview
-      ? `Review what was done for this request. ${HOW.review}\n\n${goal}`.slice(0, 65_536)
-      : `Decide whether to take this request on. ${HOW.decide}\n\n${goal}`.slice(0, 65_536),
+      ? clip(`Review what was done for this request. ${HOW.review}\n\n${goal}`, 65_536)
+      : clip(`Decide whether to take this request on. ${HOW.decide}\n\n${goal}`, 65_536),
     priority: source.priority,
     context: {
       ...contextOf(request),

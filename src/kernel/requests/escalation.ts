@@ -1,4 +1,5 @@
 import { toTimestamp } from '../../base/clock.ts'
+import { clip } from '../../base/clip.ts'
 import { accountOf, boundedBy, remainingIn } from '../budgets.ts'
 import { BY_KERNEL, makeChange, type Change } from '../change.ts'
 import type { KernelContext } from '../context.ts'
@@ -76,7 +77,7 @@ async function raise(change: Change, run: Run, recipient: Party): Promise<Run> {
       kind: 'escalation',
       requester: agent,
       recipient,
-      goal: `Help agent ${agent.id}, which does not get on with this: ${goal}`.slice(0, 65_536),
+      goal: clip(`Help agent ${agent.id}, which does not get on with this: ${goal}`, 65_536),
       sharedContext: {
         runId: run.id,
         failures: actionFailures.map(({ name }) => name),

@@ -1,3 +1,4 @@
+import { clip } from '../../base/clip.ts'
 import { aboutRun, type Change } from '../change.ts'
 import type { AgentRequest } from '../model/request.ts'
 import type { Run } from '../model/run.ts'
@@ -45,7 +46,7 @@ export function report(change: Change, request: AgentRequest, step: Step, source
     ...(request.conversationRefs.length > 0 && { conversationRefs: request.conversationRefs }),
     eventType: NAMES[kind][step] ?? `collaboration.${step}`,
     ...(severity && { severity }),
-    summary: `${kind} ${step.replace('_', ' ')}: ${goal.slice(0, 200)}`,
+    summary: `${kind} ${step.replace('_', ' ')}: ${clip(goal, 200)}`,
     payload: { requestId, kind, status, ...(childRunId !== undefined && { childRunId }) },
   })
 }

@@ -9,8 +9,9 @@ import { moveRun } from '../run-states.ts'
 import { createChild } from '../runs/create.ts'
 import { saveMoved } from '../runs/save.ts'
 import { waitOf } from '../runs/wake.ts'
-import { saveRecord } from '../store/records.ts'
+import { readRecord, saveRecord } from '../store/records.ts'
 import { requests } from '../store/requests.ts'
+import { runs } from '../store/runs.ts'
 import { assign } from './candidates.ts'
 import { endRequest, type Stepped } from './end.ts'
 import { report } from './events.ts'
@@ -24,11 +25,13 @@ export type Response = Pick<
 
 /**
  * The recipient accepts, rejects or asks; the requester answers what was asked (T12).
- * @throws forbidden for others; conflict in another state or at another revision; what making the run throws
+ * @throws not_found, also for the run that decided; forbidden for others; conflict in another state or at another revision;
+ * what making the run throws
  */
 export async function respond(change: Change, id: string, response: Response): Promise<Stepped> {
-  const locked = await lockRequest(change, id)
-  const { request, source } = locked
+  const { now, tx, scope } = change
+  const { request, source } = await lockRequest(change, id)
+  if (response.decisionRunId !== undefined) await readRecord(tx, runs, scope, response.decisionRunId)
   const isAnswer = response.decision === 'provide_clarification'
   const principal = principalOf(change, response.principal)
   await expectParty(
@@ -37,7 +40,6 @@ export async function respond(change: Change, id: string, response: Response): P
     isAnswer ? request.requester : request.recipient,
     isAnswer ? 'requester' : 'recipient',
   )
-  const { now, tx } = change
   const { message } = response
   switch (response.decision) {
     case 'request_clarification':

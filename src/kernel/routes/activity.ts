@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { readActivity } from '../activity.ts'
 import { invalid } from '../errors.ts'
-import { SEVERITIES } from '../model/event.ts'
+import { CATEGORIES, SEVERITIES } from '../model/event.ts'
 import { id, text, visibility } from '../model/fields.ts'
 import { scopeKey } from '../store/scope-key.ts'
 import { readCursor, writeCursor } from './cursor.ts'
@@ -20,7 +20,7 @@ const FILTER = {
   eventType: z.array(text(128)).exactOptional(),
   severity: several(SEVERITIES).exactOptional(),
   visibility: several(visibility.options).exactOptional(),
-  category: z.array(text(128)).exactOptional(),
+  category: several(CATEGORIES).exactOptional(),
 }
 
 const PAGE = {

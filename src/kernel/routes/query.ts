@@ -1,6 +1,7 @@
 import * as z from 'zod'
+import { describeFault } from '../../http/validation.ts'
 import { invalid } from '../errors.ts'
-import { owner, type Owner, type Scope } from '../model/fields.ts'
+import { owner, scope, type Owner, type Scope } from '../model/fields.ts'
 
 /** What is asked in the query. Contract: kernel-1.md 1.1, 1.2, 1.7. */
 
@@ -8,7 +9,7 @@ import { owner, type Owner, type Scope } from '../model/fields.ts'
 export const integer = (min: number, max: number): z.ZodType<number, string> =>
   z
     .string()
-    .regex(/^-?\d{1,15}$/, 'must be a whole number')
+    .regex(/^-?\d+$/, 'must be a whole number')
     .transform(Number)
     .refine((value) => value >= min && value <= max, `must be ${min} to ${max}`)
 
@@ -50,15 +51,10 @@ export function readQuery<S extends z.ZodRawShape>(
 export function check<S extends z.ZodType>(schema: S, value: unknown): z.infer<S> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  const path = issue?.path.join('.') ?? ''
-  throw invalid(path === '' ? (issue?.message ?? 'invalid') : `${path}: ${issue?.message}`)
+  throw invalid(describeFault(parsed.error, value).message)
 }
 
-const scopeQuery = z.object({
-  scopeKind: z.string().trim().min(1).max(128),
-  scopeId: z.string().trim().min(1).max(128),
-})
+const scopeQuery = z.object({ scopeKind: scope.shape.kind, scopeId: scope.shape.id })
 
 /** @throws invalid for half a scope */
 export function scopeOfQuery(query: URLSearchParams): Scope | undefined {

@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorText } from '../../base/errors.ts'
 import { isDiskFull } from '../../database/full-disk.ts'
-import { KernelError } from '../errors.ts'
+import { invalid, KernelError } from '../errors.ts'
 import { DISK_FULL } from '../health.ts'
 import type { Kernel } from '../service.ts'
+import { NO_JSON } from './incoming.ts'
 
 /** Errors as answers. Contract: kernel-1.md 1.4. */
 
@@ -34,8 +35,8 @@ type Refusal = Pick<KernelError, 'status' | 'message'>
 
 async function refusalOf(kernel: Kernel, error: unknown, request: FastifyRequest): Promise<Refusal> {
   if (error instanceof KernelError) return error
-  const statusCode = frameworkStatus(error)
-  if (statusCode !== undefined) return { status: statusCode, message: errorText(error) }
+  const ofFramework = frameworkRefusal(error)
+  if (ofFramework) return ofFramework
   kernel.context.log.error({ err: error, request_id: request.id }, 'a request failed')
   if (isDiskFull(error)) {
     kernel.health.sawFullDisk()
@@ -45,12 +46,13 @@ async function refusalOf(kernel: Kernel, error: unknown, request: FastifyRequest
   return { status: 500, message: 'internal error' }
 }
 
-/** Of the framework's own refusals: a bad request line, a bad length. */
-function frameworkStatus(error: unknown): number | undefined {
+/** Of the framework's own refusals: a bad request line, a bad length, a content type that is none. */
+function frameworkRefusal(error: unknown): Refusal | undefined {
   if (!(error instanceof Error) || !('code' in error) || !String(error.code).startsWith('FST_')) return undefined
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return invalid(NO_JSON)
   const status = 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500
   if (status >= 500) return undefined
-  return status === 413 ? 413 : 400
+  return { status: status === 413 ? 413 : 400, message: errorText(error) }
 }
 
 /** Whatever the error says, a store that answers is not what is down. */

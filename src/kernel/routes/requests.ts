@@ -1,4 +1,3 @@
-import * as z from 'zod'
 import { invalid } from '../errors.ts'
 import {
   completeRequest,
@@ -8,7 +7,7 @@ import {
   respondToRequest,
   reviewCompletion,
 } from '../model/request.ts'
-import { party, type Party } from '../model/fields.ts'
+import { id as idSchema, party, type Party } from '../model/fields.ts'
 import { complete } from '../requests/complete.ts'
 import { createRequest } from '../requests/create.ts'
 import type { Stepped } from '../requests/end.ts'
@@ -26,7 +25,7 @@ import type { Asked, Handlers, Written } from './route.ts'
 /** Contract: kernel-1.md 8. */
 
 const FILTER = {
-  sourceRunId: z.string().exactOptional(),
+  sourceRunId: idSchema.exactOptional(),
   requesterType: party.shape.type.exactOptional(),
   requesterId: party.shape.id.exactOptional(),
   recipientType: party.shape.type.exactOptional(),

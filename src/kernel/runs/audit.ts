@@ -29,6 +29,8 @@ export interface Audit {
   /** Their ids. */
   unassignedChildren: string[]
   children: (Audit | CutAudit)[]
+  /** Lists of the run that go on behind what is shown; absent where all is. */
+  omitted?: string[]
 }
 
 /** A child that is not gone into. */
@@ -59,10 +61,12 @@ async function audit(auditing: Auditing, run: Run, above: readonly string[]): Pr
   const turns = await listTurns(view, scope, { runId: run.id, ...page })
   const calls = await listCalls(view, scope, { runId: run.id }, page)
   const approvals = await listApprovals(view, scope, { runId: run.id }, 'created_asc', page)
-  const { items: childRuns } = await listRuns(view, scope, { parentRunId: run.id }, 'scheduler', page)
+  const childRuns = await listRuns(view, scope, { parentRunId: run.id }, 'scheduler', page)
+  const lists = { turns, actions: calls, approvals, children: childRuns }
+  const omitted = Object.entries(lists).flatMap(([name, { next }]) => (next ? [name] : []))
   const path = [...above, run.id]
   const children: Audit['children'] = []
-  for (const child of childRuns) {
+  for (const child of childRuns.items) {
     const cut = cutOf(auditing, child.id, path)
     children.push(cut ? { run: { id: child.id }, cut } : await audit(auditing, child, path))
   }
@@ -70,7 +74,7 @@ async function audit(auditing: Auditing, run: Run, above: readonly string[]): Pr
     run: {
       ...shownRun(run),
       pendingApprovals: approvals.items.filter(({ status }) => status === 'pending').length,
-      pendingChildRuns: childRuns.filter(({ status }) => !isTerminal(status)).length,
+      pendingChildRuns: childRuns.items.filter(({ status }) => !isTerminal(status)).length,
     },
     trace: [],
     nodes: [],
@@ -79,8 +83,9 @@ async function audit(auditing: Auditing, run: Run, above: readonly string[]): Pr
     unassignedActions: calls.items,
     unassignedApprovals: approvals.items,
     unassignedArtifacts: [],
-    unassignedChildren: childRuns.map(({ id }) => id),
+    unassignedChildren: childRuns.items.map(({ id }) => id),
     children,
+    ...(omitted.length > 0 && { omitted }),
   }
 }
 

@@ -3,6 +3,7 @@ import { aboutRun, type Change } from '../change.ts'
 import { conflict } from '../errors.ts'
 import type { BudgetPolicy } from '../model/budget.ts'
 import type { Creation } from '../model/fields.ts'
+import type { Objective } from '../model/objective.ts'
 import type { Run, RunFields } from '../model/run.ts'
 import { isTerminal } from '../run-states.ts'
 import { objectives } from '../store/objectives.ts'
@@ -45,7 +46,6 @@ export async function createChild(
   parent: Run,
   fields: Omit<NewRun, 'parentRunId'>,
 ): Promise<{ child: Run; parent: Run }> {
-  if (isTerminal(parent.status)) throw conflict(`agent run ${parent.id} is ${parent.status}: it takes no children`)
   const child = await insert(change, fields, parent)
   const given = parent.budget && fields.isAllocated !== true ? child.budget : undefined
   if (!given) return { child, parent }
@@ -54,11 +54,17 @@ export async function createChild(
 
 async function insert(change: Change, { isAllocated = false, ...fields }: NewRun, parent?: Run): Promise<Run> {
   const { tx, scope, at } = change
-  const id = fields.id ?? change.context.newId()
-  if (fields.projectId !== undefined) await readRecord(tx, projects, scope, fields.projectId)
+  const { id = change.context.newId(), projectId, objectiveId } = fields
+  if (projectId !== undefined) await readRecord(tx, projects, scope, projectId)
+  const objective = objectiveId === undefined ? undefined : await lockRecord(tx, objectives, scope, objectiveId)
+  if (parent && isTerminal(parent.status)) {
+    throw conflict(`agent run ${parent.id} is ${parent.status}: it takes no children`)
+  }
+  if (objective && objective.status !== 'active') throw conflict(`objective is ${objective.status}`)
   const ofParent = parent && !isAllocated ? allocate(accountOf(parent), fields.budget) : fields.budget
-  const isCovered = parent?.budget !== undefined && parent.objectiveId === fields.objectiveId
-  const budget = await allocateOfObjective(change, id, fields.objectiveId, ofParent, isCovered)
+  // What the parent gave is part of what the objective gave the parent.
+  const isCovered = parent?.budget !== undefined && parent.objectiveId === objectiveId
+  const budget = objective?.budget && !isCovered ? await allocateFrom(change, objective, id, ofParent) : ofParent
   const run: Run = {
     kind: 'agent_work',
     source: 'manual',
@@ -88,7 +94,7 @@ async function insert(change: Change, { isAllocated = false, ...fields }: NewRun
     lastAppliedTurn: 0,
   }
   const [created] = await Promise.all([insertRun(tx, withBudgetState(run)), expectRoomInQueue(change, run)])
-  const { status, source, owner, projectId } = created
+  const { status, source, owner } = created
   change.report({
     ...aboutRun(created),
     eventType: 'run.created',
@@ -105,18 +111,13 @@ async function expectRoomInQueue({ tx, scope, context }: Change, run: Run): Prom
   if (limit !== undefined) throw conflict(`agent ${agent} has ${limit} queued runs and takes no more: try again later`)
 }
 
-/** @param isCovered what the parent gave is part of what the objective gave the parent */
-async function allocateOfObjective(
-  { tx, scope, now }: Change,
+/** What an objective with a budget sets aside for a run. */
+async function allocateFrom(
+  { tx, now }: Change,
+  objective: Objective,
   runId: string,
-  objectiveId: string | undefined,
   asked: BudgetPolicy | undefined,
-  isCovered: boolean,
 ): Promise<BudgetPolicy | undefined> {
-  if (objectiveId === undefined) return asked
-  const objective = await lockRecord(tx, objectives, scope, objectiveId)
-  if (objective.status !== 'active') throw conflict(`objective is ${objective.status}`)
-  if (!objective.budget || isCovered) return asked
   const given = allocate(accountOfObjective(objective), asked)
   if (given) {
     const budgetAllocations = { ...objective.budgetAllocations, [runId]: given }

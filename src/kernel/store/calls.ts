@@ -63,11 +63,13 @@ async function findWhere(db: Queryable, where: string, params: readonly string[]
   return row && toRecord(calls, row)
 }
 
-/** The call to be made next, locked: ready, due, of a run that is not paused. kernel_calls_to_claim. */
+/** The call to be made next, locked: ready, due, of a run and an agent that are not paused. kernel_calls_to_claim. */
 export async function findReadyCall(tx: Queryable, scope: Scope, now: number): Promise<ActionCall | undefined> {
   const row = await tx.get<CallRow>(
     `${selectFrom(calls)} WHERE t.scope = $1 AND t.status = 'ready' AND t.available_at <= $2
         AND (SELECT r.status FROM kernel_runs r WHERE r.scope = t.scope AND r.id = t.run_id) <> 'paused'
+        AND COALESCE((SELECT d.status FROM kernel_agent_deployments d
+                       WHERE d.scope = t.scope AND d.id = t.deployment_id), '') <> 'paused'
       ORDER BY t.available_at, t.id LIMIT 1${skipLocked(tx, 'OF t')}`,
     [scopeKey(scope), now],
   )

@@ -2,7 +2,7 @@ import type { Queryable } from '../../database/database.ts'
 import { returned } from '../../database/rows.ts'
 import type { Scope } from '../model/fields.ts'
 import { categoryOf, type ActivityEvent, type NewEvent } from '../model/event.ts'
-import { recordsOf, toParam, wellFormed } from './rows.ts'
+import { recordsOf, textOf, toParam, wellFormed } from './rows.ts'
 import { scopeKey } from './scope-key.ts'
 import { Conditions } from './sql.ts'
 
@@ -123,7 +123,7 @@ const insertAll: Insert = (tx, scope, amounts, rows) => {
      SELECT $1, ${last(`'${ACTIVITY}'`)} - v.position, v.stream, ${last(`'stream:' || v.stream`)} - v.sequence, ${COLUMNS.map((name) => `v.${name}`).join(', ')}
        FROM ${recordsOf('$3', 'kernel_events')} v
      RETURNING position, sequence`,
-    [scope, JSON.stringify(counters), JSON.stringify(rows)],
+    [scope, textOf(counters), textOf(rows)],
   )
   return inserted.then((places) => places.sort((a, b) => a.position - b.position))
 }

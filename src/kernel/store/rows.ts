@@ -12,6 +12,20 @@ const rowsOf = (param: string, name: string, columns: Columns): string =>
     .map((column) => column.join(' '))
     .join(', ')})`
 
+/** What its JSON cannot hold and its text can: NUL and halves of surrogate pairs, which models and services may send. */
+const UNREADABLE = /\\u(?:0000|d[89a-f])/
+
+/** The rows as one parameter: with such characters an object goes in as its own JSON text, which is what becomes of it anyway. */
+export function textOf(rows: readonly object[]): string {
+  const json = JSON.stringify(rows)
+  return UNREADABLE.test(json) ? JSON.stringify(rows.map(withTexts)) : json
+}
+
+const withTexts = (row: object): object =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, value]) => [name, typeof value === 'object' ? toParam(value) : value]),
+  )
+
 /** What goes in besides bodies: PostgreSQL takes no half of a surrogate pair. */
 export const wellFormed = <T>(value: T): T | string =>
   typeof value === 'string' && /\p{Surrogate}/u.test(value) ? Buffer.from(value).toString() : value
@@ -70,7 +84,7 @@ function gather(tx: Queryable, scope: string, sql: string, row: RowToWrite): Pro
     const rows = new Map<string, object>()
     const write = async (): Promise<ReadonlySet<string>> => {
       if (all.get(key)?.rows === rows) all.delete(key)
-      const written = await tx.all<{ id: string }>(sql, [scope, JSON.stringify([...rows.values()])])
+      const written = await tx.all<{ id: string }>(sql, [scope, textOf([...rows.values()])])
       return new Set(written.map(({ id }) => id))
     }
     gathered = { rows, written: Promise.resolve().then(write) }

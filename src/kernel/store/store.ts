@@ -32,7 +32,7 @@ export interface KernelStore {
   synchronize(): Promise<void>
   /** Neither address nor credentials. */
   stats(): Promise<{ driver: 'sqlite' | 'postgres' | 'memory'; schemaVersion: number }>
-  /** Reverts newer migrations, and what they hold; gives their versions. */
+  /** Reverts newer migrations, and what they hold; gives their versions. @throws MigrationError for a version that there is not */
   rollbackTo(version: number): Promise<number[]>
   close(): Promise<void>
 }
@@ -74,8 +74,9 @@ export async function newPostgresStore(dsn: string, options: PostgresStoreOption
 /** Each statement has an index. A plan that reads a table whole while that is small would be kept while it fills. */
 const PLANNING = ['enable_seqscan=off', 'enable_hashjoin=off', 'enable_mergejoin=off']
 
-/** The DSN whose connections see a schema first. */
+/** The DSN whose connections see a schema first. @throws TypeError for what is no address */
 function within(dsn: string, schema: string): string {
+  if (!URL.canParse(dsn)) throw new TypeError('kernel store: dsn must be like postgres://user:password@host/database')
   const url = new URL(dsn)
   const parameters = url.searchParams.get('options')
   const settings = [`search_path=${schema}`, ...PLANNING].map((setting) => `-c ${setting}`)
