@@ -46,7 +46,8 @@ export abstract class BlockReader {
   /** The labels, when there are `count` of them. */
   protected labels(block: Block, count: number, form: string): Block['labels'] {
     if (block.labels.length === count) return block.labels
-    this.error('RB204', `expected ${form}, found ${block.labels.length} labels`, block.headerRange)
+    const found = block.labels.length === 1 ? '1 label' : `${block.labels.length} labels`
+    this.error('RB204', `expected ${form}, found ${found}`, block.headerRange)
     return []
   }
 

@@ -24,12 +24,14 @@ const group = (
 ): BuiltInType[] =>
   names.split(' ').map((type) => ({ type, category, availability, effects, aliases: aliases[type] ?? [] }))
 
-const ORCHESTRATOR = 'orch_get orch_list orch_logs orch_events orch_restart orch_scale orch_patch orch_delete'
-
-const kubernetes = (type: string): [string, string[]] => {
-  const verb = type.replace('orch_', '')
-  return [type, [`k8s-${verb}`, `k8s_${verb}`]]
-}
+const orchestrator = (effects: Effects, verbs: string): BuiltInType[] =>
+  verbs.split(' ').map((verb) => ({
+    type: `orch_${verb}`,
+    category: 'orchestrator',
+    availability: 'client',
+    effects,
+    aliases: [`k8s-${verb}`, `k8s_${verb}`],
+  }))
 
 /** The 36 types. Contract: runbook.md 1. */
 export const BUILT_IN_TYPES: readonly BuiltInType[] = [
@@ -47,13 +49,8 @@ export const BUILT_IN_TYPES: readonly BuiltInType[] = [
   ...group('tool', 'none', 'none', 'tool_debug tool_mcp tool_memory tool_vectordb', {
     tool_vectordb: ['tool_pgvector'],
   }),
-  ...group(
-    'orchestrator',
-    'client',
-    'external',
-    ORCHESTRATOR,
-    Object.fromEntries(ORCHESTRATOR.split(' ').map(kubernetes)),
-  ),
+  ...orchestrator('read', 'get list logs events'),
+  ...orchestrator('external', 'restart scale patch delete'),
 ]
 
 const BY_NAME = new Map(

@@ -2,13 +2,13 @@ import { workflowDigest } from './digest.ts'
 import { nodeError } from './errors.ts'
 import type { Graph } from './graph.ts'
 import { textsIn } from './hcl/functions/conversion.ts'
-import { KnownAfterRun } from './hcl/errors.ts'
+import { EvaluationError, KnownAfterRun } from './hcl/errors.ts'
 import { evaluate } from './hcl/evaluate.ts'
 import { fromJson } from './hcl/json.ts'
 import { newMap, type Value } from './hcl/values.ts'
 import type { Workflow, WorkflowNode } from './model.ts'
 import type { Effects } from './node-types.ts'
-import { activeNodes, runValues, validGraph } from './prepare.ts'
+import { activeNodes, InvalidRunError, runValues, validGraph } from './prepare.ts'
 import { requirements, type Requirements } from './requirements.ts'
 import { failureFields } from './run/attempts.ts'
 import { evaluateConfig, shownConfig } from './run/config.ts'
@@ -55,11 +55,11 @@ interface PlanEdge {
 
 type PlanOptions = Omit<RunOptions, 'signal' | 'journal' | 'onEvent' | 'dryRun' | 'confirm'>
 
-/** @throws InvalidWorkflowError, InvalidRunError */
+/** @throws InvalidWorkflowError, InvalidRunError (a local that can't be evaluated too) */
 export function planWorkflow(workflow: Workflow, options: PlanOptions): Plan {
   const graph = validGraph(workflow, options)
   const values = runValues(graph, options, [])
-  const planner = new Planner(graph, values, options)
+  const planner = new Planner(graph, values, localsOf(values), options)
   const active = activeNodes(graph, options)
   const nodes = graph.order.filter((index) => active?.has(index) ?? true).flatMap((index) => planner.node(index))
   // what a later node marks as secret is one in the earlier ones too
@@ -72,6 +72,15 @@ export function planWorkflow(workflow: Workflow, options: PlanOptions): Plan {
   }
 }
 
+function localsOf(values: RunValues): ReadonlyMap<string, Value> {
+  try {
+    return evaluateLocals(values)
+  } catch (error) {
+    if (!(error instanceof EvaluationError)) throw error
+    throw new InvalidRunError(failureFields(nodeError(error), values.masking).message)
+  }
+}
+
 /** Evaluates every node against outputs that aren't known, but those of triggers, mocks and finished nodes. */
 class Planner {
   private readonly graph: Graph
@@ -80,11 +89,11 @@ class Planner {
   private readonly locals: ReadonlyMap<string, Value>
   private readonly frames = new Map<number | undefined, Frame>()
 
-  constructor(graph: Graph, values: RunValues, options: PlanOptions) {
+  constructor(graph: Graph, values: RunValues, locals: ReadonlyMap<string, Value>, options: PlanOptions) {
     this.graph = graph
     this.values = values
+    this.locals = locals
     this.options = options
-    this.locals = evaluateLocals(values)
   }
 
   node(index: number): PlanNode[] {

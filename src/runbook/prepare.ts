@@ -71,11 +71,14 @@ export function runValues(graph: Graph, options: RunOptions, warnings: ReportWar
 }
 
 function serviceSecrets({ apiKeys = {}, channels = {}, memory }: NodeServices = {}): string[] {
-  const webhooks = Object.values(channels).map(({ webhookUrl }) => webhookUrl)
+  const webhooks = Object.values(channels).map(({ webhookUrl = '' }) => webhookUrl)
   return [...Object.values(apiKeys), ...webhooks, memory?.apiKey ?? '']
 }
 
-/** The nodes that `until` and `only` leave; ancestors of `only` must have outputs already. */
+/**
+ * The nodes that `until` and `only` leave. Ancestors of `only` must have outputs already, but for the loops around it,
+ * which give it their items, and for nodes in other bodies, which nobody can name.
+ */
 export function activeNodes(
   graph: Graph,
   { until, only, resume, mocks = {} }: RunOptions,
@@ -86,8 +89,11 @@ export function activeNodes(
   if (node === undefined) throw new InvalidRunError(`unknown node "${id}"`)
   const ancestors = graph.order.filter((other) => graph.isAncestor(other, node))
   if (only !== undefined) {
+    const around = [...graph.openers(node)]
+    const visible = new Set([undefined, ...around])
     const missing = ancestors.flatMap((other) => {
       const name = graph.nodes[other]?.id ?? ''
+      if (around.includes(other) || !visible.has(graph.owner[other])) return []
       return Object.hasOwn(mocks, name) || fromRecord(resume?.nodes.get(name)) ? [] : [name]
     })
     if (missing.length > 0) throw new InvalidRunError(`"${id}" needs the outputs of ${missing.join(', ')}`)

@@ -57,8 +57,8 @@ export interface NodeContext {
 
 /** What configuration and environment give to nodes. Contract: runbook.md 6.5, 6.6, 13. */
 export interface NodeServices {
-  /** Webhooks by channel name. */
-  readonly channels?: Readonly<Record<string, { readonly type: string; readonly webhookUrl: string }>>
+  /** Webhooks by channel name; absent where the environment lacks it. */
+  readonly channels?: Readonly<Record<string, { readonly type: string; readonly webhookUrl?: string }>>
   /** Keys of model providers, by provider. */
   readonly apiKeys?: Readonly<Record<string, string>>
   /** Where `vectordb` with `provider = "mem"` goes unless its attributes say otherwise. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 
 /** Indented JSON, numbers with 15 significant digits. Contract: runbook.md 3.1. */
 export const reportText = (value: unknown): string => JSON.stringify(value, fifteenDigits, 2)
@@ -12,10 +12,14 @@ const fifteenDigits = (_: string, value: unknown): unknown =>
 
 /** Writes a file whole or not at all, readable by its owner only. Contract: runbook.md 10. */
 export function writeWhole(path: string, text: string): void {
-  const draft = `${path}.${randomBytes(4).toString('hex')}`
+  const existing = statSync(path, { throwIfNoEntry: false })
+  // a pipe or a device, such as /dev/stdout, stays what it is
+  if (existing && !existing.isFile()) return writeFileSync(path, text)
+  const target = existing ? realpathSync(path) : path
+  const draft = `${target}.${randomBytes(4).toString('hex')}`
   try {
     writeFileSync(draft, text, { mode: 0o600, flag: 'wx' })
-    renameSync(draft, path)
+    renameSync(draft, target)
   } catch (error) {
     rmSync(draft, { force: true })
     throw error

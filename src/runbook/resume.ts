@@ -3,10 +3,10 @@ import { buildGraph } from './graph.ts'
 import { fromJson } from './hcl/json.ts'
 import { equals, type Value } from './hcl/values.ts'
 import type { Workflow } from './model.ts'
-import { builtInType } from './node-types.ts'
+import { builtInType, type Effects } from './node-types.ts'
 import type { Journal } from './run/read-journal.ts'
 import type { ResumeState } from './run/options.ts'
-import { fromRecord, type NodeRecord } from './run/record.ts'
+import { fromRecord, isFinished, type NodeRecord } from './run/record.ts'
 
 export interface ResumeOptions {
   /** Inputs given again; others come from the journal. */
@@ -31,12 +31,14 @@ export class ChangedError extends Error {
 export function prepareResume(workflow: Workflow, journal: Journal, options: ResumeOptions): ResumeState {
   const { header, records, attempt } = journal
   const digests = nodeDigests(workflow)
-  refuseRepeating(workflow, records)
-  const finished = new Map([...records].filter(([, record]) => fromRecord(record)))
   const isChanged = (id: string): boolean => digests[id] !== header.digests[id]
-  const changedNodes = new Set([...finished.values()].map(({ id }) => id).filter(isChanged))
+  const changedNodes = new Set(
+    [...records.values()].filter(isFinished).flatMap(({ id }) => (isChanged(id) ? [id] : [])),
+  )
   const changes = [...changedInputs(journal, options), ...[...changedNodes].map((id) => `node "${id}"`)]
   if (changes.length > 0 && !options.acceptChanges) throw new ChangedError(changes)
+  refuseRepeating(workflow, records)
+  const finished = new Map([...records].filter(([, record]) => fromRecord(record)))
   return {
     runId: header.runId,
     attempt: attempt + 1,
@@ -55,11 +57,13 @@ function refuseRepeating(workflow: Workflow, records: Journal['records']): void 
   const types = new Map(workflow.nodes.map(({ id, type }) => [id, type]))
   const masked = [...records.values()].filter(
     ({ id, redacted, status }) =>
-      redacted && status === 'succeeded' && (builtInType(types.get(id) ?? '')?.effects ?? 'external') === 'external',
+      redacted && status === 'succeeded' && types.has(id) && effectsOf(types.get(id) ?? '') === 'external',
   )
   if (masked.length === 0) return
   throw new UnusableOutputError(`masked outputs in the journal: ${masked.map(({ path }) => path).join(', ')}`)
 }
+
+const effectsOf = (type: string): Effects => builtInType(type)?.effects ?? 'external'
 
 function changedInputs({ header }: Journal, { inputs = {}, triggerData }: ResumeOptions): string[] {
   const changed = Object.entries(inputs).flatMap(([name, value]) => {

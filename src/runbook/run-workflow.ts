@@ -42,12 +42,13 @@ export async function runWorkflow(workflow: Workflow, options: RunOptions): Prom
   if (!(Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= MAX_CONCURRENCY)) {
     throw new InvalidRunError(`concurrency is a whole number from 1 to ${MAX_CONCURRENCY}`)
   }
+  const active = activeNodes(graph, options)
   const time = (event: 'run.started' | 'run.finished', detail: object): void =>
     options.onEvent?.({ event, time: toTimestamp(systemClock.now()), runId: values.run.id, ...detail })
   const started = systemClock.now()
   time('run.started', { workflow: workflow.name })
   if (!options.dryRun) beginJournal(graph, values, options)
-  const outcome = await outcomeOf(graph, values, { ...options, concurrency })
+  const outcome = await outcomeOf(graph, values, { ...options, concurrency }, active)
   const completed = systemClock.now()
   const status = statusOf(outcome, options)
   endJournal(options, status, warnings)
@@ -97,7 +98,12 @@ function endJournal({ journal }: RunOptions, status: RunStatus, warnings: Report
 type Settings = RunOptions & { concurrency: number }
 
 /** A local that can't be evaluated ends the run before any node. */
-async function outcomeOf(graph: Graph, values: RunValues, options: Settings): Promise<RunOutcome> {
+async function outcomeOf(
+  graph: Graph,
+  values: RunValues,
+  options: Settings,
+  active: ReadonlySet<number> | undefined,
+): Promise<RunOutcome> {
   let locals: ReadonlyMap<string, Value>
   try {
     locals = evaluateLocals(values)
@@ -106,7 +112,7 @@ async function outcomeOf(graph: Graph, values: RunValues, options: Settings): Pr
     const failure: NodeFailure = { ...failureFields(nodeError(error), values.masking), node: '', attempts: 0 }
     return { root: new Frame(graph, []), failure }
   }
-  const runner = new Runner(graph, values, locals, options, activeNodes(graph, options))
+  const runner = new Runner(graph, values, locals, options, active)
   return runner.run(options.timeoutMs ?? graph.workflow.timeoutMs ?? DEFAULT_TIMEOUT_MS)
 }
 

@@ -36,6 +36,7 @@ export interface Schema {
   readonly maxItems?: number
   readonly pattern?: string
   readonly default?: unknown
+  /** Of a node: what each alternative has in `required`; one of them, or with `anyOf` at least one, has to be given. */
   readonly oneOf?: readonly Schema[]
   readonly anyOf?: readonly Schema[]
   readonly description?: string
@@ -86,6 +87,24 @@ export function conformProperties(values: ValueMap, schema: Schema, path: string
   }
   return mapOf(entries)
 }
+
+/** What is wrong with the attributes given, where the schema of a node has alternatives. */
+export function alternativesFault(
+  schema: Schema,
+  isGiven: (name: string) => boolean,
+): { readonly code: 'RB209' | 'RB213'; readonly message: string } | undefined {
+  const groups = schema.oneOf ?? schema.anyOf
+  if (!groups) return undefined
+  const chosen = groups.find(({ required = [] }) => required.every(isGiven))
+  if (!chosen) return { code: 'RB209', message: `needs ${alternativesText(schema)}` }
+  const isMore = (name: string): boolean => isGiven(name) && !chosen.required?.includes(name)
+  if (!schema.oneOf?.some(({ required = [] }) => required.some(isMore))) return undefined
+  return { code: 'RB213', message: `takes only ${alternativesText(schema)}` }
+}
+
+/** Alternatives of a node as a person reads them. */
+export const alternativesText = ({ oneOf, anyOf = [] }: Schema): string =>
+  `one of ${(oneOf ?? anyOf).map(({ required = [] }) => required.join(' with ')).join(', ')}`
 
 const child = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
@@ -190,7 +209,15 @@ function checkFormat(value: Value, { format }: Schema, path: string): void {
     const valid = (typeof value === 'string' || typeof value === 'number') && parseDuration(value) !== undefined
     if (!valid) throw new SchemaMismatch('duration', path, 'is no duration such as "1m30s"')
   }
+  if (format === 'url' && typeof value === 'string' && !isWebAddress(value)) {
+    throw new SchemaMismatch('value', path, 'must be an absolute URL with http or https')
+  }
+  if (format === 'email' && typeof value === 'string' && !/^[^\s@]+@[^\s@]+$/.test(value)) {
+    throw new SchemaMismatch('value', path, 'is no mail address')
+  }
   if (format === 'identifier' && typeof value === 'string' && !/^[A-Za-z_][A-Za-z0-9_-]*$/.test(value)) {
     throw new SchemaMismatch('value', path, 'is no identifier')
   }
 }
+
+const isWebAddress = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)

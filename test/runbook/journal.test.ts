@@ -98,9 +98,16 @@ const value: fc.Arbitrary<Value> = fc
   .chain((data) => fc.constantFrom<Value>(data, [data, new ValueSet(['b', 'a'])], { '\u0001set': data, k: '\u0001' }))
 
 test('runbook#130 concealing is undone exactly, whatever the data holds', () => {
-  const named = { 'secret.a': 'hunter2', 'secret.b': 'secret', 'secret.c': 'ab', 'input.p.0': 'hunter2hunter2' }
+  const named = {
+    'secret.a': 'hunter2',
+    'secret.b': 'secret',
+    'secret.c': 'ab',
+    'secret.d': 'p"/+ ü',
+    'input.p.0': 'hunter2hunter2',
+  }
+  const encoded = [encodeURIComponent('p"/+ ü'), new URLSearchParams({ t: 'p"/+ ü' }).toString(), 'p\\"/+ ü']
   const texts = fc
-    .array(fc.constantFrom(...Object.values(named), 'x', '\u0001', 'secret.a', 'ab'))
+    .array(fc.constantFrom(...Object.values(named), ...encoded, 'x', '\u0001', '\u0002', 'secret.a', 'ab'))
     .map((parts) => parts.join(''))
   const property = fc.property(value, texts, (data, text) => {
     const original: Value = [data, text, { [text]: text }]
@@ -115,6 +122,13 @@ test('runbook#130 concealing is undone exactly, whatever the data holds', () => 
   const missing: string[] = []
   reveal(conceal('hunter2', named), {}, (name) => missing.push(name))
   expect(missing).toEqual(['secret.a'])
+})
+
+test('runbook#130 an encoded secret rotates like a plain one', () => {
+  const hidden = conceal(['https://x/?t=a%2Fb%20c', '{"t":"\\"a/b c\\""}', 'a/b c'], { 'secret.k': 'a/b c' })
+  expect(JSON.stringify(hidden)).not.toMatch(/a(%2F|\/)b/)
+  const rotated = reveal(hidden, { 'secret.k': 'n&"w' }, () => expect.unreachable())
+  expect(rotated).toEqual(['https://x/?t=n%26%22w', '{"t":"\\"n&"w\\""}', 'n&"w'])
 })
 
 test('a node whose secret is not given any more runs again', async () => {

@@ -96,7 +96,9 @@ describe('{{ path }}', () => {
     expect(await holds('"false"', '"{{prev.a}}"')).toBe('else')
     expect(await holds('0', 'prev.a')).toBe('else')
     expect(await holds('null', '"{{prev.a}}"')).toBe('else')
-    expect(await holds('[]', 'prev.a')).toBe('then')
+    expect(await holds('[]', 'prev.a')).toBe('else')
+    expect(await holds('{}', '"{{prev.a}}"')).toBe('else')
+    expect(await holds('[0]', 'prev.a')).toBe('then')
     expect(await holds('3', 'prev.a > 2')).toBe('then')
   })
 

@@ -87,6 +87,30 @@ describe('structure', () => {
     expect(findings('node delay a {\n seconds = 1 / 0\n}')).toEqual(['RB410 3:16'])
   })
 
+  test('runbook#18 what is wrong whatever a run brings', () => {
+    const codes = (type: string, ...attributes: string[]) =>
+      findings(`node ${type} a {\n${attributes.join('\n')}\n}`).filter((code) => /RB2(09|1[0134])/.test(code))
+    expect(codes('delay')).toEqual(['RB209 2:12'])
+    expect(codes('delay', 'seconds = 1', 'duration = "1s"')).toEqual(['RB213 2:12'])
+    expect(codes('delay', 'seconds = 86401')).toEqual(['RB211 3:11'])
+    expect(codes('set', 'name = "x"')).toEqual(['RB209 2:10'])
+    expect(codes('set', 'name = "x"', 'value = null')).toEqual([])
+    expect(codes('set', 'name = "x"', 'variables = {}')).toEqual(['RB213 2:10'])
+    expect(codes('sort', 'items = []', 'field = null')).toEqual(['RB209 2:11'])
+    expect(codes('sort', 'items = []', 'by = item')).toEqual([])
+    expect(codes('chat_b', 'channel = "ops"')).toEqual(['RB209 2:13'])
+    expect(codes('join', 'cancelOthers = "maybe"')).toEqual(['RB210 3:16'])
+    expect(codes('if', 'condition = "maybe == no"')).toEqual([])
+    expect(codes('http', 'url = null')).toEqual(['RB209 2:11'])
+    expect(codes('http', 'url = "relative"')).toEqual(['RB211 3:7'])
+    expect(codes('http', 'url = "http://x"', 'expectStatus = ["6xx"]')).toEqual(['RB211 4:16'])
+    expect(codes('http', 'url = "http://x"', 'expectStatus = ["2xx", 404, "503", "*"]')).toEqual([])
+    expect(codes('manual', 'inputs = { a = "list(" }')).toEqual(['RB211 3:10'])
+    expect(codes('manual', 'inputs = { a = { type = "text" } }')).toEqual(['RB211 3:10'])
+    expect(codes('code', 'code = "print(${1})"')).toEqual(['RB214 3:8'])
+    expect(codes('code', 'code = "print($${1}, {{x}})"')).toEqual([])
+  })
+
   test('runbook#19 what must be constant', () => {
     expect(findings('node join a {\n mode = input.m\n}\ninput m {}')).toEqual(['RB214 3:9'])
     expect(findings('description = var.x')).toEqual(['RB214 2:15'])
@@ -196,6 +220,23 @@ describe('graph', () => {
 
 describe('references', () => {
   const value = (expression: string, more = ''): string[] => findings(`node probe a { value = ${expression} }\n${more}`)
+
+  test('members that a node, the run or a loop does not have', () => {
+    const body = (text: string) => `node probe a {}\nnode probe b { value = ${text} }\n${edges('a b')}`
+    const at401 = (text: string) => found(body(text)).filter(({ code }) => code === 'RB401')
+    expect(at401('nodes.a.body')).toMatchObject([
+      { message: 'node "a" has no "body"', hint: 'what the node gave is in its "output"' },
+    ])
+    expect(at401('nodes["a"].ouput.x')).toMatchObject([{ hint: 'did you mean "output"?' }])
+    expect(at401('[run.started, self.name]').map(({ message }) => message)).toEqual([
+      'run has no "started"',
+      'self has no "name"',
+    ])
+    expect(
+      at401('[nodes.a.output.body, nodes.a.error.code, nodes.a, run.started_at, "{{nodes.a.body}}{{self.name}}"]'),
+    ).toEqual([])
+    expect(findings('node probe a { value = nodes.a.output }')).toContain('RB404 2:24')
+  })
 
   test('unknown names', () => {
     expect(value('inptu.x')).toEqual(['RB401 2:24'])

@@ -2,7 +2,7 @@ import type { NodeDescription } from '../../runbook/descriptions.ts'
 import { didYouMean } from '../../runbook/hcl/diagnostics.ts'
 import { BUILT_IN_TYPES, builtInNames, builtInType } from '../../runbook/node-types.ts'
 import { createNodeRegistry } from '../../runbook/registry.ts'
-import type { Schema } from '../../runbook/schema.ts'
+import { alternativesText, type Schema } from '../../runbook/schema.ts'
 import { evaluationText, exampleText, typeText } from '../../runbook/type-text.ts'
 import { defineCommand } from '../command.ts'
 import { usageError } from '../exit.ts'
@@ -72,13 +72,14 @@ function textOf({ name, displayName, description, category, effects, aliases = [
     const remarks = [fallback, evaluationText(schema), schema.sensitive && 'secret', schema.description]
     return [`${key}${required.includes(key) ? '*' : ''}`, typeText(schema), remarks.filter(Boolean).join('; ')]
   })
+  const alternatives = inputSchema.oneOf || inputSchema.anyOf ? `  needs ${alternativesText(inputSchema)}\n` : ''
   const outputs = Object.entries(outputSchema?.properties ?? {}).map(([key, schema]) => {
     return [key, typeText(schema), schema.description ?? '']
   })
   return [
     `${name}${displayName === undefined ? '' : `  ${displayName}`}\n${description === undefined ? '' : `${description}\n`}`,
     `${facts.filter(Boolean).join('\n')}\n`,
-    ...(attributes.length > 0 ? [`Attributes (* required)\n${columns(attributes)}`] : []),
+    ...(attributes.length > 0 ? [`Attributes (* required)\n${columns(attributes)}${alternatives}`] : []),
     ...(outputs.length > 0 ? [`Output\n${columns(outputs)}`] : []),
     ...examples.map((example) => {
       const text = exampleText(name, example).replace(/^/gm, '  ')

@@ -15,8 +15,9 @@ import { validateWorkflow } from '../../runbook/validate/index.ts'
 import { confirm } from '../ask.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
-import { FILE_ARGUMENT, INPUT_FLAGS, SCOPE_FLAGS, type InputFlags } from '../runbook/flags.ts'
-import { readGiven, readMocks, requireNode } from '../runbook/given.ts'
+import { runFailure } from '../runbook/failure.ts'
+import { FILE_ARGUMENT, INPUT_FLAGS, SCOPE_FLAGS } from '../runbook/flags.ts'
+import { exclusive, readGiven, readMocks, requireNode } from '../runbook/given.ts'
 import { loadWorkflow, requireValid } from '../runbook/load.ts'
 import { printReport } from '../runbook/print-report.ts'
 import { progressOn } from '../runbook/progress.ts'
@@ -62,6 +63,8 @@ export const run = defineCommand({
   async run(context, input) {
     const { io, settings, output } = context
     const { file, strict = false } = input
+    exclusive(input, 'only', 'until')
+    exclusive(input, 'resume', 'from-failed')
     const { workflow, issues } = await loadWorkflow(io, file)
     const [configured, given] = [await runbookSettings(io, input.config), await readGiven(io, input, workflow)]
     for (const flag of ['only', 'until'] as const) {
@@ -124,7 +127,7 @@ export const run = defineCommand({
       release()
       progress?.end()
     }
-    if (input.report !== undefined) writeReport(input.report, report)
+    const unwritten = input.report === undefined ? undefined : writeReport(input.report, report)
     if (input['run-dir'] === undefined && report.journal !== undefined)
       pruneRuns(configured.state_dir, configured.keep_runs)
     for (const { code, message, range } of report.warnings)
@@ -132,7 +135,11 @@ export const run = defineCommand({
     for (const { node, code, message } of report.toleratedFailures)
       output.note(`tolerated: ${node} failed: ${code}: ${message}`)
     await printReport(io, settings.output, report)
-    if (report.exitCode !== 0) throw failure(report, file, input)
+    if (report.exitCode !== 0) {
+      if (unwritten !== undefined) output.note(`warning: ${unwritten}`)
+      throw runFailure(report, file, input)
+    }
+    if (unwritten !== undefined) throw new CliError(EXIT.failure, unwritten)
   },
 })
 
@@ -216,25 +223,12 @@ function explain(error: unknown): unknown {
   return error instanceof JournalError ? new CliError(EXIT.failure, `RB609: ${error.message}`) : error
 }
 
-function writeReport(path: string, report: RunReport): void {
+/** Gives the reason when it can't be written. */
+function writeReport(path: string, report: RunReport): string | undefined {
   try {
     writeWhole(path, `${reportText(report)}\n`)
+    return undefined
   } catch (error) {
-    throw new CliError(EXIT.failure, `cannot write ${path}: ${errorText(error)}`)
+    return `cannot write ${path}: ${errorText(error)}`
   }
-}
-
-/** What is not in a journal has to be given again. */
-function failure(
-  { status, exitCode, error, run: { id }, journal }: RunReport,
-  file: string,
-  { secret, env }: Pick<InputFlags, 'secret' | 'env'>,
-): CliError {
-  const reason = error ? `: ${error.node === '' ? '' : `${error.node}: `}${error.code}: ${error.message}` : ''
-  const again = [...secret.map((source) => ` --secret ${source}`), ...env.map((name) => ` --env ${name}`)].join('')
-  const resume =
-    journal === undefined
-      ? undefined
-      : `resume: mem run --resume ${journal.replace(/\/journal.jsonl$/, '')} ${file}${again}`
-  return new CliError(exitCode, `run ${id} ${status.replace('_', ' ')}${reason}`, resume)
 }

@@ -6,7 +6,7 @@ import { createNodeRegistry } from '../../runbook/registry.ts'
 import { requirements } from '../../runbook/requirements.ts'
 import { validateWorkflow } from '../../runbook/validate/index.ts'
 import { defineCommand, type Io } from '../command.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, EXIT, usageError } from '../exit.ts'
 import { counted } from '../output.ts'
 import { INPUT_FLAGS, type InputFlags } from '../runbook/flags.ts'
 import { readGiven } from '../runbook/given.ts'
@@ -51,6 +51,7 @@ export const validate = defineCommand({
 function workflowsIn(path: string): string[] {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [path]
   const names = readdirSync(path).filter((name) => /\.(hcl|wf)$/.test(name))
+  if (names.length === 0) throw usageError(`${path} holds no .hcl or .wf file`)
   return names.sort().map((name) => join(path, name))
 }
 

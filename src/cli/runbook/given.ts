@@ -38,6 +38,15 @@ export async function readGiven(io: Io, flags: InputFlags, workflow: Workflow): 
   }
 }
 
+/** Flags of which one alone can be meant. @throws CliError */
+export function exclusive<Name extends string>(
+  flags: Readonly<Partial<Record<Name, unknown>>>,
+  one: Name,
+  other: Name,
+): void {
+  if (flags[one] !== undefined && flags[other] !== undefined) throw usageError(`give --${one} or --${other}, not both`)
+}
+
 /** @throws CliError (RB610) */
 export function requireNode({ nodes }: Workflow, flag: string, id: string): void {
   const ids = nodes.map((node) => node.id)

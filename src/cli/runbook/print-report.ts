@@ -16,8 +16,23 @@ export async function printReport({ stdout }: Io, format: Format, report: RunRep
 
 function textOf({ workflow, status, durationMs, run, nodes }: RunReport): string {
   const head = `workflow "${plain(workflow.name)}" ${status} in ${durationMs} ms (${run.id})\n`
-  const executed = nodes.filter((node) => EXECUTED.has(node.status))
-  return head + executed.map(nodeText).join('')
+  const shown = status === 'dry_run' ? nodes.flatMap((node) => withPasses(node)) : nodes
+  return (
+    head +
+    shown
+      .filter((node) => EXECUTED.has(node.status))
+      .map(nodeText)
+      .join('')
+  )
+}
+
+/** In a dry run what counts is what each pass of a body would have done. */
+function withPasses(node: ReportNode, path = ''): ReportNode[] {
+  const id = `${path}${node.id}`
+  const passes = (node.iterations ?? []).flatMap((pass) =>
+    'nodes' in pass ? pass.nodes.flatMap((inner) => withPasses(inner, `${id}[${pass.index}]/`)) : [],
+  )
+  return [{ ...node, id }, ...passes]
 }
 
 function nodeText(node: ReportNode): string {
@@ -25,7 +40,7 @@ function nodeText(node: ReportNode): string {
   const passes = iterations ? ` (${counted(iterations.length, 'iteration')})` : ''
   const remark = `${passes}${reused ? ' (reused)' : ''}${mocked ? ' (mocked)' : ''}`
   const line = `${id} (${type}) ${status} ${durationMs} ms${remark}\n`
-  const shown = status === 'simulated' ? { config, output } : output
+  const shown = status === 'simulated' && config !== undefined ? { config, output } : output
   if (truncated) return `${line}  (output above 1 MiB)\n`
   return shown === undefined ? line : `${line}${indented(reportText(shown))}\n`
 }

@@ -17,9 +17,9 @@ export function nodeServices(
   { channels }: Pick<Config['runbook'], 'channels'>,
 ): NodeServices {
   const keys = Object.entries(KEYS).flatMap(([provider, name]) => (env[name] ? [[provider, env[name]] as const] : []))
-  const webhooks = Object.entries(channels).flatMap(([name, { type, webhook_url, webhook_url_env }]) => {
-    const webhookUrl = webhook_url ?? (webhook_url_env === undefined ? undefined : env[webhook_url_env])
-    return webhookUrl ? [[name, { type, webhookUrl }] as const] : []
+  const webhooks = Object.entries(channels).map(([name, { type, webhook_url, webhook_url_env = '' }]) => {
+    const webhookUrl = webhook_url ?? env[webhook_url_env]
+    return [name, { type, ...(webhookUrl && { webhookUrl }) }] as const
   })
   return {
     embedByHash: async (text) => (await import('../../memory/embedder/hash.ts')).embedDocument(text),

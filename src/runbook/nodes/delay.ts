@@ -13,9 +13,10 @@ export const delayNode: NodeExecutor = {
     type: 'object',
     properties: {
       duration: { type: ['number', 'string'], format: 'duration' },
-      seconds: { type: 'number', minimum: 0 },
-      milliseconds: { type: 'number', minimum: 0 },
+      seconds: { type: 'number', minimum: 0, maximum: LIMIT / 1000 },
+      milliseconds: { type: 'number', minimum: 0, maximum: LIMIT },
     },
+    oneOf: [{ required: ['duration'] }, { required: ['seconds'] }, { required: ['milliseconds'] }],
   },
   execute: async ({ config, signal, dryRun }) => {
     const given = Object.entries(config).flatMap(([unit, amount]) => {
@@ -23,9 +24,7 @@ export const delayNode: NodeExecutor = {
       return unit === 'milliseconds' ? Number(amount) : (parseDuration(amount) ?? Number.NaN)
     })
     const [duration = Number.NaN] = given
-    if (given.length !== 1 || !(duration >= 0 && duration <= LIMIT)) {
-      throw new NodeError('config_invalid', 'delay takes one of duration, seconds, milliseconds, from 0 to 24 hours')
-    }
+    if (!(duration >= 0 && duration <= LIMIT)) throw new NodeError('config_invalid', 'delay takes 0 to 24 hours')
     if (!dryRun) await wait(duration, undefined, { signal })
     return { output: { delayed: true, duration } }
   },

@@ -8,6 +8,7 @@ import { asText, items, map, optionalText, text } from './settings.ts'
 import { decodeBody, plainHeaders, statusError } from './answers.ts'
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const EXPECTED = String.raw`^([1-5]\d\d|[1-5]xx|\*)$`
 const RESPONSE_TYPES = ['auto', 'json', 'text', 'base64'] as const
 
 /** An HTTP request. Contract: runbook.md 6.4. */
@@ -38,7 +39,13 @@ export const httpNode: NodeExecutor = {
       fileField: { type: 'string', default: 'file' },
       expectStatus: {
         type: 'array',
-        items: { type: ['integer', 'string'] },
+        items: {
+          type: ['integer', 'string'],
+          minimum: 100,
+          maximum: 599,
+          pattern: EXPECTED,
+          description: '404, "2xx" or "*"',
+        },
         default: ['2xx', '3xx'],
         description: 'Numbers, classes such as "2xx", or "*"',
       },

@@ -1,6 +1,7 @@
 import { NodeError } from '../errors.ts'
 import { fromJson, parseJson } from '../hcl/json.ts'
 import { compareText, isMap, toText, type Value, type ValueMap } from '../hcl/values.ts'
+import { builtInType } from '../node-types.ts'
 import type { OrchestratorClient, Target } from '../ports.ts'
 import type { NodeExecutor } from '../registry.ts'
 import { clientError } from './client-error.ts'
@@ -69,7 +70,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
 export const orchestratorNodes = (client: OrchestratorClient): NodeExecutor[] =>
   Object.entries(OPERATIONS).map(([type, operation]) => ({
     type,
-    effects: 'external',
+    effects: builtInType(type)?.effects ?? 'external',
     timeoutMs: 30_000,
     inputSchema: SCHEMAS_WITHOUT_EXECUTOR[type] ?? {},
     execute: async ({ config, signal }) => {

@@ -1,4 +1,3 @@
-import { NodeError } from '../errors.ts'
 import { isList, isMap, mapOf, toText, type Value } from '../hcl/values.ts'
 import type { NodeExecutor } from '../registry.ts'
 import type { Schema } from '../schema.ts'
@@ -17,13 +16,10 @@ export const setNode: NodeExecutor = {
       value: {},
       variables: { anyOf: [{ type: 'object' }, { type: 'array', items: PAIR }] },
     },
+    oneOf: [{ required: ['name', 'value'] }, { required: ['variable', 'value'] }, { required: ['variables'] }],
   },
-  execute: ({ config: { name, variable, value, variables } }) => {
-    const key = name ?? variable
-    if ((key === undefined) === (variables === undefined)) {
-      throw new NodeError('config_invalid', 'set takes either "name" with "value", or "variables"')
-    }
-    const output = variables === undefined ? [[toText(key ?? null) ?? '', value ?? null] as const] : pairs(variables)
+  execute: ({ config: { name, variable = null, value = null, variables } }) => {
+    const output = variables === undefined ? [[toText(name ?? variable) ?? '', value] as const] : pairs(variables)
     return Promise.resolve({ output: mapOf(output) })
   },
 }

@@ -1,8 +1,7 @@
-import { NodeError } from '../errors.ts'
 import { compareValues, type Value } from '../hcl/values.ts'
 import type { NodeExecutor } from '../registry.ts'
 import { atPath, listItems } from './items.ts'
-import { optionalText } from './settings.ts'
+import { text } from './settings.ts'
 
 /** Stable sort by a field or by a value per item; a list compares element by element. Contract: runbook.md 6.2. */
 export const sortNode: NodeExecutor = {
@@ -17,14 +16,11 @@ export const sortNode: NodeExecutor = {
       order: { type: 'string', enum: ['asc', 'desc'], default: 'asc' },
     },
     required: ['items'],
+    oneOf: [{ required: ['field'] }, { required: ['by'] }],
   },
   execute: ({ config, perItem: { by } }) => {
     const { items = null, order } = config
-    const field = optionalText(config, 'field')
-    const keyOf = by ?? (field === undefined ? undefined : (item: Value) => atPath(item, field))
-    if (!keyOf || (by && field !== undefined)) {
-      throw new NodeError('config_invalid', 'sort takes one of "field" and "by"')
-    }
+    const keyOf = by ?? ((item: Value) => atPath(item, text(config, 'field')))
     const direction = order === 'desc' ? -1 : 1
     const keyed = listItems(items).map((item, index) => ({ item, key: keyOf(item, index) }))
     const sorted = keyed.sort((a, b) => direction * compareValues(a.key, b.key)).map(({ item }) => item)

@@ -2,7 +2,7 @@ import { constantText, type Expression, type Template, type TemplatePart } from 
 import { evaluate, evaluateText } from '../hcl/evaluate.ts'
 import { pathPieces } from '../hcl/path-template.ts'
 import type { Scope } from '../hcl/scope.ts'
-import { toText, type Value } from '../hcl/values.ts'
+import { isMap, itemsOf, toText, type Value } from '../hcl/values.ts'
 
 /** The value of `when`, `if.condition` or `filter.condition`. Contract: runbook.md 3.4, text conditions. */
 export function evaluateCondition(expression: Expression, scope: Scope): boolean {
@@ -23,6 +23,8 @@ export function branchKey(condition: Expression): string | undefined {
 /** True unless empty, `false`, `0` or null. */
 export function isTrue(value: Value): boolean {
   if (value === null || value === false) return false
+  const items = isMap(value) ? Object.keys(value) : itemsOf(value)
+  if (items) return items.length > 0
   const text = toText(value)
   return text === undefined || !['', 'false', '0'].includes(text.trim())
 }

@@ -2,10 +2,10 @@ import { NodeError } from '../errors.ts'
 import { KnownAfterRun } from '../hcl/errors.ts'
 import { evaluate } from '../hcl/evaluate.ts'
 import { constantScope } from '../hcl/scope.ts'
-import { mapOf, newMap, type Value, type ValueMap } from '../hcl/values.ts'
+import { has, mapOf, newMap, type Value, type ValueMap } from '../hcl/values.ts'
 import type { WorkflowNode } from '../model.ts'
 import type { NodeContext, NodeMetadata } from '../registry.ts'
-import { conformProperties, SchemaMismatch, type Schema } from '../schema.ts'
+import { alternativesFault, conformProperties, SchemaMismatch, type Schema } from '../schema.ts'
 import { evaluateCondition } from './condition.ts'
 import type { NodeScope } from './node-scope.ts'
 import { KNOWN_AFTER_RUN } from './state.ts'
@@ -52,7 +52,10 @@ function assignKnown(values: Record<string, Value>, name: string, read: () => Va
 function checked(node: WorkflowNode, values: ValueMap, perItem: NodeConfig['perItem'], schema: Schema): ValueMap {
   const required = schema.required?.filter((name) => perItem[name] === undefined) ?? []
   try {
-    return conformProperties(values, { ...schema, required }, '')
+    const config = conformProperties(values, { ...schema, required }, '')
+    const fault = alternativesFault(schema, (name) => has(config, name) || perItem[name] !== undefined)
+    if (fault) throw new NodeError('config_invalid', `${node.type} "${node.id}" ${fault.message}`)
+    return config
   } catch (error) {
     if (!(error instanceof SchemaMismatch)) throw error
     throw new NodeError('config_invalid', `${node.type} "${node.id}": ${error.message}`)

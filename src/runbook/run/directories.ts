@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { lockOwner } from './journal.ts'
 
 /** Removes all but the newest `keep` run directories; those in use stay. Contract: runbook.md 9. */
 export function pruneRuns(stateDirectory: string, keep: number): void {
@@ -13,6 +14,6 @@ export function pruneRuns(stateDirectory: string, keep: number): void {
     })
     .sort((a, b) => b.time - a.time)
   for (const { directory } of runs.slice(keep)) {
-    if (!existsSync(join(directory, 'lock'))) rmSync(directory, { recursive: true, force: true })
+    if (lockOwner(join(directory, 'lock')) === undefined) rmSync(directory, { recursive: true, force: true })
   }
 }

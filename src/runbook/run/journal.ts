@@ -1,15 +1,6 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeDirectorySync } from '../../base/directory.ts'
 import { errorText } from '../../base/errors.ts'
 import { fromJson } from '../hcl/json.ts'
 import { isMap, mapOf, type Value } from '../hcl/values.ts'
@@ -82,7 +73,7 @@ export class JournalFile implements JournalSink {
 
   private open(): void {
     try {
-      mkdirSync(this.directory, { recursive: true, mode: 0o700 })
+      makeDirectorySync(this.directory)
       takeLock(this.lock)
       cutTornLine(this.file)
       this.descriptor = openSync(this.file, 'a', 0o600)
@@ -140,15 +131,19 @@ const HELD = new Set<string>()
 
 /** A lock whose process is gone is taken over. @throws JournalError */
 function takeLock(path: string): void {
-  const owner = ownerOf(path)
-  if (owner !== undefined && (owner === process.pid ? HELD.has(path) : isRunning(owner)))
-    throw new JournalError(`process ${owner} uses this run directory`)
-  writeFileSync(path, String(process.pid), { flag: owner === undefined ? 'wx' : 'w', mode: 0o600 })
+  const owner = lockOwner(path)
+  if (owner !== undefined) throw new JournalError(`process ${owner} uses this run directory`)
+  rmSync(path, { force: true })
+  writeFileSync(path, String(process.pid), { flag: 'wx', mode: 0o600 })
   HELD.add(path)
 }
 
-const ownerOf = (lock: string): number | undefined =>
-  existsSync(lock) ? Number(readFileSync(lock, 'utf8')) : undefined
+/** The process that uses a run directory, if it is still there. */
+export function lockOwner(lock: string): number | undefined {
+  if (!existsSync(lock)) return undefined
+  const owner = Number(readFileSync(lock, 'utf8'))
+  return (owner === process.pid ? HELD.has(lock) : isRunning(owner)) ? owner : undefined
+}
 
 function isRunning(pid: number): boolean {
   try {

@@ -40,9 +40,10 @@ export class Masking {
   }
 }
 
-function forms(secret: string): string[] {
-  return [secret, ...urlForms(secret), ...jsonForms(secret), ...base64Forms(secret)]
-}
+const forms = (secret: string): string[] => [...exactForms(secret), ...base64Forms(secret)]
+
+/** The secret and its encodings that stand in a text as a whole, always in the same order. */
+export const exactForms = (secret: string): string[] => [secret, ...urlForms(secret), ...jsonForms(secret)]
 
 /** As part of a query, of a form, of a path; programs differ in the case of the digits. */
 function urlForms(secret: string): string[] {

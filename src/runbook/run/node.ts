@@ -54,7 +54,7 @@ export async function executeNode(
   if (node.when && !isWanted(node.when, scope)) return { state: { status: 'skipped', output: null }, config: newMap() }
   const metadata = registry.metadata(node.type)
   if (Object.hasOwn(mocks, node.id)) return mocked(node, fromJson(mocks[node.id]), metadata?.branches !== undefined)
-  if (metadata?.category === 'trigger') return trigger(running)
+  if (metadata?.category === 'trigger') return trigger(running, metadata)
   const executor = registry.executor(node.type)
   if (!executor || !metadata) throw new NodeError('no_executor', `no executor registered for step type "${node.type}"`)
   const config = evaluateConfig(node, metadata, scope)
@@ -116,17 +116,15 @@ function mocked({ type, id }: WorkflowNode, output: Value, branches: boolean): N
   return { state, config: newMap() }
 }
 
-async function trigger({ runner, node, scope, signal }: Running): Promise<NodeOutcome> {
-  const attribute = (name: string): Value | undefined => {
-    const found = node.attributes.get(name)
-    return found && evaluate(found.value, scope)
-  }
-  const asks = node.type === 'manual' && attribute('confirmation') === true
-  if (asks && !(await unlessCancelled(runner.options.confirm?.(node.id, signal), signal))) {
+/** Emits the payload; what a dry run does needs nobody's confirmation. Contract: runbook.md 4.7. */
+async function trigger({ runner, node, scope, signal }: Running, metadata: NodeMetadata): Promise<NodeOutcome> {
+  const { confirmation, inputs } = evaluateConfig(node, metadata, scope).values
+  const { confirm, dryRun, triggerData } = runner.options
+  if (confirmation === true && !dryRun && !(await unlessCancelled(confirm?.(node.id, signal), signal))) {
     throw new NodeError('refused', `manual "${node.id}" was not confirmed`)
   }
-  const { payload } = triggerValues(runner.options.triggerData)
-  return { state: { status: 'succeeded', output: checkPayload(payload, attribute('inputs')) }, config: newMap() }
+  const { payload } = triggerValues(triggerData)
+  return { state: { status: 'succeeded', output: checkPayload(payload, inputs) }, config: newMap() }
 }
 
 /** Nobody may be there to answer. @throws NodeError cancelled */

@@ -43,9 +43,10 @@ export function toRecord(frame: Frame, id: string, state: NodeState): NodeRecord
 
 /** A finished node's state in a resumed run; undefined for one that has to run again. */
 export function fromRecord(record: NodeRecord | undefined): NodeState | undefined {
-  if (!record || record.redacted) return undefined
+  if (!record || record.redacted || !isFinished(record)) return undefined
   const { path: _path, id: _id, ...state } = record
-  const finished =
-    state.status === 'succeeded' || state.status === 'skipped' || (state.status === 'failed' && state.tolerated)
-  return finished ? { ...state, reused: true } : undefined
+  return { ...state, reused: true }
 }
+
+export const isFinished = ({ status, tolerated }: NodeRecord): boolean =>
+  status === 'succeeded' || status === 'skipped' || (status === 'failed' && tolerated === true)

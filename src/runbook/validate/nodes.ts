@@ -1,4 +1,4 @@
-import { constantText, type Attribute } from '../hcl/ast.ts'
+import { constantText, type Attribute, type Expression } from '../hcl/ast.ts'
 import { didYouMean, type Diagnostic } from '../hcl/diagnostics.ts'
 import { EvaluationError } from '../hcl/errors.ts'
 import { evaluate } from '../hcl/evaluate.ts'
@@ -9,8 +9,9 @@ import type { Workflow, WorkflowNode } from '../model.ts'
 import { builtInNames, builtInType } from '../node-types.ts'
 import { nameHint } from '../block-reader.ts'
 import { calls, isConstant } from '../references.ts'
-import type { NodeRegistry } from '../registry.ts'
-import { conform, SchemaMismatch, type Schema } from '../schema.ts'
+import type { NodeMetadata, NodeRegistry } from '../registry.ts'
+import { payloadTypeFault } from '../run/trigger.ts'
+import { alternativesFault, conform, SchemaMismatch, type Schema } from '../schema.ts'
 import { callFault } from './references.ts'
 
 const META = ['description', 'when', 'timeout', 'retry', 'on_error']
@@ -45,8 +46,11 @@ export function* checkNode(workflow: Workflow, node: WorkflowNode, registry: Nod
     const message = `no executor is registered for "${type}": a run stops here`
     yield { level: 'warning', code: 'RB315', message, range: node.typeRange, nodeId }
   }
-  if (metadata.inputSchema) yield* checkAttributes(node, metadata.inputSchema, owner)
-  if (type === 'code') yield* checkRequirements(node)
+  if (metadata.inputSchema) yield* checkAttributes(node, metadata, owner)
+  if (type === 'code') {
+    yield* checkCode(node)
+    yield* checkRequirements(node)
+  }
   for (const block of node.blocks) {
     const known = Object.keys(metadata.inputSchema?.properties ?? {})
     const more = nameHint(block.type, [...known, ...META], workflow.source)
@@ -65,6 +69,14 @@ export function* checkNode(workflow: Workflow, node: WorkflowNode, registry: Nod
   }
 }
 
+/** In code `${` is a mistake even around a constant: it would be taken out of the program. Contract: runbook.md 6.7. */
+function* checkCode({ attributes, id: nodeId }: WorkflowNode): Generator<Diagnostic> {
+  const code = attributes.get('code')?.value
+  if (code?.kind !== 'template' || !isConstant(code, false) || code.parts.every(({ kind }) => kind === 'text')) return
+  const hint = 'write $${ for a literal ${'
+  yield { level: 'error', code: 'RB214', message: '"code" must be constant', range: code.range, nodeId, hint }
+}
+
 /** Packages of `code` whose version isn't fixed: the next run may get others. Contract: runbook.md 6.7. */
 function* checkRequirements({ attributes, id: nodeId }: WorkflowNode): Generator<Diagnostic> {
   const list = attributes.get('requirements')?.value
@@ -77,24 +89,38 @@ function* checkRequirements({ attributes, id: nodeId }: WorkflowNode): Generator
   }
 }
 
+/** Null counts as absent, but where an attribute takes any value. */
+const isTyped = (schema: Schema | undefined): boolean => schema?.type !== undefined
+
+const isNull = (expression: Expression): boolean => expression.kind === 'literal' && expression.value === null
+
 const handlesErrors = ({ edges }: Workflow, nodeId: string): boolean =>
   edges.some(({ from, on }) => from === nodeId && (on === 'error' || on === 'always'))
 
-function* checkAttributes(node: WorkflowNode, schema: Schema, owner: string): Generator<Diagnostic> {
+function* checkAttributes(node: WorkflowNode, metadata: NodeMetadata, owner: string): Generator<Diagnostic> {
+  const { inputSchema: schema = {} } = metadata
   const { properties = {}, required = [], additionalProperties = !schema.properties } = schema
   const names = Object.keys(properties)
   const nodeId = node.id
   for (const [name, attribute] of node.attributes) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined
-    if (property) yield* checkAttribute(name, attribute, property, nodeId)
+    if (property) yield* checkAttribute(name, attribute, property, nodeId, metadata)
     else if (additionalProperties === false) {
       const more = nameHint(attribute.name, [...names, ...META], attribute.nameRange.source)
       const message = `unknown attribute "${attribute.name}" on ${owner}`
       yield { level: 'error', code: 'RB205', message, range: attribute.nameRange, nodeId, ...more }
     }
   }
+  const isGiven = (name: string): boolean => {
+    const value = node.attributes.get(name)?.value
+    return value !== undefined && (isTyped(properties[name]) ? !isNull(value) : true)
+  }
+  const fault = alternativesFault(schema, isGiven)
+  if (fault) {
+    yield { level: 'error', code: fault.code, message: `${owner} ${fault.message}`, range: node.idRange, nodeId }
+  }
   for (const name of required) {
-    if (node.attributes.has(name)) continue
+    if (isGiven(name)) continue
     yield {
       level: 'error',
       code: 'RB209',
@@ -110,6 +136,7 @@ function* checkAttribute(
   { value: expression }: Attribute,
   schema: Schema,
   nodeId: string,
+  { conditions = [], category }: NodeMetadata,
 ): Generator<Diagnostic> {
   const { range } = expression
   const mustBeConstant = schema.evaluation === 'constant'
@@ -132,7 +159,7 @@ function* checkAttribute(
     const hint = 'give it with --secret and write secret.<name>'
     yield { level: 'warning', code: 'RB219', message: `"${name}" is a literal credential`, range, nodeId, hint }
   }
-  if (value === null || (schema.type === 'boolean' && typeof value === 'string')) return
+  if (value === null || (conditions.includes(name) && typeof value === 'string')) return
   try {
     conform(value, schema, name)
   } catch (error) {
@@ -140,7 +167,10 @@ function* checkAttribute(
     const allowed = schema.enum?.filter((item) => typeof item === 'string') ?? []
     const hint = typeof value === 'string' ? didYouMean(value, allowed) : {}
     yield { level: 'error', code: MISMATCH[error.kind], message: error.message, range, nodeId, ...hint }
+    return
   }
+  const fault = category === 'trigger' && name === 'inputs' ? payloadTypeFault(value) : undefined
+  if (fault !== undefined) yield { level: 'error', code: 'RB211', message: fault, range, nodeId }
 }
 
 export const isTrigger = (type: string): boolean => builtInType(type)?.category === 'trigger'

@@ -8,6 +8,7 @@ import type { Source } from '../hcl/source.ts'
 import { edgeId, type Workflow, type WorkflowNode } from '../model.ts'
 import { calls, references, type Reference } from '../references.ts'
 import type { ValidateOptions } from './index.ts'
+import { unknownMember } from './members.ts'
 
 const EVERYWHERE = new Set(['input', 'var', 'local', 'trigger', 'env', 'secret', 'run'])
 const IN_NODES = new Set([...EVERYWHERE, 'nodes', 'prev', 'loop', 'self'])
@@ -80,7 +81,7 @@ function* checkExpression(
   options: ValidateOptions,
 ): Generator<Diagnostic> {
   for (const reference of references(expression, place.braces)) {
-    const found = checkReference(reference, place, workflow, graph, options)
+    const found = checkReference(reference, place, workflow, graph, options) ?? unknownMember(reference)
     if (found) yield { level: 'error', range: reference.range, ...place.label, ...found }
   }
   yield* checkCalls(expression, place)
@@ -143,6 +144,7 @@ function checkNodeReference(id: string, node: WorkflowNode, ownState: boolean, g
     return { code: 'RB405', message: `node "${id}" is inside a loop body, it can be named only there` }
   }
   if (graph.isAncestor(target, node.index)) return undefined
+  if (target === node.index) return { code: 'RB404', message: `node "${id}" cannot see its own output` }
   return {
     code: 'RB404',
     message: `node "${id}" is not upstream of "${node.id}"`,

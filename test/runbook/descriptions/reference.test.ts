@@ -5,7 +5,7 @@ import { packageRoot } from '../../../src/base/package-root.ts'
 import { nodeDescription } from '../../../src/runbook/descriptions.ts'
 import { BUILT_IN_TYPES } from '../../../src/runbook/node-types.ts'
 import { createNodeRegistry } from '../../../src/runbook/registry.ts'
-import type { Schema } from '../../../src/runbook/schema.ts'
+import { alternativesText, type Schema } from '../../../src/runbook/schema.ts'
 import { evaluationText, exampleText, typeText } from '../../../src/runbook/type-text.ts'
 
 const HEAD = `# Types of nodes
@@ -16,8 +16,8 @@ All of them, with what they take and give; \`mem nodes show TYPE\` shows the sam
 Every node also takes \`description\`, \`when\`, \`timeout\`, \`retry { }\` and \`on_error\`. Attributes with * are required.
 A _constant_ stands in the file as it is; what is evaluated _for each item_ may use \`item\` and \`index\`; everything else is
 an expression, evaluated once, when the node runs. What is _secret_ shows as \`***\` everywhere. A type whose effects are
-external talks to the world outside: \`--dry-run\` doesn't run it, and \`--resume\` asks before it runs one again that was
-running when the program was killed.
+external changes the world outside: \`--dry-run\` doesn't run it, and \`--resume\` asks before it runs one again that was
+running when the program was killed. One that only reads is not run by \`--dry-run\` either, but repeated without a question.
 `
 
 const REMARKS = {
@@ -40,7 +40,8 @@ const table = (head: string, rows: readonly string[]): string =>
   rows.length === 0 ? '' : `${head}\n${head.replace(/[^|]+/g, ' --- ')}\n${rows.join('\n')}\n`
 
 async function section({ type, aliases, effects, availability }: (typeof BUILT_IN_TYPES)[number]): Promise<string> {
-  const { inputSchema: { properties = {}, required = [] } = {}, timeoutMs } = createNodeRegistry().metadata(type) ?? {}
+  const { inputSchema = {}, timeoutMs } = createNodeRegistry().metadata(type) ?? {}
+  const { properties = {}, required = [] } = inputSchema
   const described = await nodeDescription(type)
   const also = aliases.length > 0 ? ` (also ${aliases.map((alias) => `\`${alias}\``).join(', ')})` : ''
   const limit = timeoutMs === undefined ? '' : ` An attempt may take ${timeoutMs / 1000} s.`
@@ -52,6 +53,7 @@ async function section({ type, aliases, effects, availability }: (typeof BUILT_I
       '| Attribute | Takes | |',
       Object.entries(properties).map(([name, schema]) => attributeRow(name, schema, required.includes(name))),
     ),
+    inputSchema.oneOf || inputSchema.anyOf ? `It needs ${alternativesText(inputSchema)}.` : '',
     table(
       '| Output | Is | |',
       output.map(([name, schema]) => `| \`${name}\` | ${cell(typeText(schema))} | ${cell(schema.description ?? '')} |`),

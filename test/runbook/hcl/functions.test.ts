@@ -32,7 +32,7 @@ const CASES: Record<string, [good: [string, unknown], good: [string, unknown], b
   strcontains: [['strcontains("abc", "b")', true], ['strcontains("abc", "d")', false], 'strcontains("a", null)'],
   replace: [['replace("a.b.c", ".", "$&")', 'a$&b$&c'], ['replace("aaa", "b", "c")', 'aaa'], 'replace("a", "b")'],
   substr: [['substr("hello", 1, 3)', 'ell'], ['substr("hello", -2, -1)', 'lo'], 'substr("a", 0, -2)'],
-  split: [['split(",", "a,b,")', ['a', 'b', '']], ['split(",", "")', []], 'split(",", [1])'],
+  split: [['split(",", "a,b,")', ['a', 'b', '']], ['split(",", "")', ['']], 'split(",", [1])'],
   join: [['join("-", ["a", 1], ["b"])', 'a-1-b'], ['join(",", [])', ''], 'join(",", [[1]])'],
   indent: [['indent(2, "a\\nb")', 'a\n  b'], ['indent(0, "a")', 'a'], 'indent(-1, "a")'],
   format: [
@@ -200,6 +200,11 @@ describe('runbook#34 two good cases and an error of every function', () => {
     for (const [text, value] of [first, second]) expect(plain(evaluate(parseExpression(text), scope))).toEqual(value)
     expect(failureOf(bad, {}, scope)).toMatchObject({ code: 'expression_error' })
   })
+})
+
+test('split by nothing keeps characters whole', () => {
+  expect(resultOf('split("", "a😀")')).toEqual(['a', '😀'])
+  expect(resultOf('split("", "")')).toEqual([])
 })
 
 test('an error points at the argument', () => {

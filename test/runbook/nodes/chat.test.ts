@@ -30,7 +30,7 @@ describe('chat_a', () => {
       ['POST', { channel: '#ops', text: 'hi', username: 'bot', icon_emoji: ':x:', thread_ts: '1.2' }],
     ])
     expect(output(report, 'n')).toEqual({ success: true, statusCode: 200, response: 'ok' })
-    expect((await failure('chat_a', { webhookUrl: url }))?.code).toBe('config_invalid')
+    expect((await failure('chat_a', { webhookUrl: url, text: '' }))?.code).toBe('config_invalid')
   })
 
   test('runbook#91 Web API: token, channel and the refusal inside a 200', async () => {

@@ -74,7 +74,7 @@ describe('filter, sort, aggregate', () => {
         [1, 5],
       ],
     })
-    expect(await result('sort', 'items = []')).toBe('config_invalid')
+    expect(await result('sort', 'items = []\nfield = prev')).toBe('config_invalid')
   })
 
   test('runbook#87 aggregate: every operation', async () => {

@@ -27,6 +27,13 @@ const use = (
 ) => run(`node ${type} n {\n${attributes(values)}\n}`, { registry })
 
 describe('orchestrator nodes', () => {
+  test('what only reads is repeated without a question', () => {
+    const { registry } = fakeClient({})
+    const effects = (...verbs: string[]) => verbs.map((verb) => registry.metadata(`orch_${verb}`)?.effects)
+    expect(new Set(effects('get', 'list', 'logs', 'events'))).toEqual(new Set(['read']))
+    expect(new Set(effects('restart', 'scale', 'patch', 'delete'))).toEqual(new Set(['external']))
+  })
+
   const target = { clusterId: '1', kind: 'Deployment', name: 'web', namespace: 'shop' }
   const values = { kind: 'Deployment', name: 'web', namespace: 'shop' }
   const named = (name: string, namespace = 'a') => ({ metadata: { name, namespace } })

@@ -26,7 +26,7 @@ export const TEXT_FUNCTIONS: FunctionTable = {
     return joined(a, parts, a.text(2))
   }),
   substr: fixed(3, (a) => substring(a.text(0), a.integer(1), a.integer(2))),
-  split: fixed(2, (a) => (a.text(1) === '' ? [] : a.text(1).split(a.text(0)))),
+  split: fixed(2, (a) => (a.text(0) === '' ? [...a.text(1)] : a.text(1).split(a.text(0)))),
   join: atLeast(2, (a) => joined(a, a.rest(1, (i) => a.texts(i)).flat(), a.text(0))),
   indent: fixed(2, (a) => {
     const lines = a.text(1).split('\n')

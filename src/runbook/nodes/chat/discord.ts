@@ -21,6 +21,7 @@ export const chatBNode: NodeExecutor = {
       allowMentions: { type: 'boolean', default: false },
       threadId: { type: 'string' },
     },
+    anyOf: [{ required: ['content'] }, { required: ['embeds'] }],
   },
   execute: async (context) => {
     const { config } = context

@@ -27,7 +27,8 @@ export function webhookOf({ config, services }: NodeContext, type: string, alias
   if (configured.type !== type && configured.type !== alias) {
     throw new NodeError('config_invalid', `the channel "${channel}" is for ${configured.type}`)
   }
-  return configured.webhookUrl
+  if (configured.webhookUrl !== undefined) return configured.webhookUrl
+  throw new NodeError('config_invalid', `the variable that webhook_url_env of channel "${channel}" names is not set`)
 }
 
 /** At least one of these attributes has to have a value. @throws NodeError config_invalid */

@@ -24,6 +24,7 @@ export const chatANode: NodeExecutor = {
       token: { type: 'string', minLength: 1, sensitive: true, description: 'Uses chat.postMessage, needs channel' },
       threadTs: { type: 'string' },
     },
+    anyOf: [{ required: ['text'] }, { required: ['blocks'] }, { required: ['attachments'] }],
   },
   execute: async (context) => {
     const { config } = context

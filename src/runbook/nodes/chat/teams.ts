@@ -22,6 +22,7 @@ export const chatCNode: NodeExecutor = {
       card: { type: 'object', description: 'An adaptive card, or a whole message' },
       format: { type: 'string', enum: ['adaptive', 'message_card'], default: 'adaptive', evaluation: 'constant' },
     },
+    anyOf: [{ required: ['card'] }, { required: ['text'] }, { required: ['title'] }, { required: ['sections'] }],
   },
   execute: async (context) => {
     requireOneOf(context, 'card', 'text', 'title', 'sections')
