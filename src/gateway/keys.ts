@@ -24,6 +24,7 @@ import {
   type KeyRow,
   type KeyToken,
   type KeyValues,
+  type OlderToken,
 } from './store/keys.ts'
 import { readActiveUsers } from './store/revisions.ts'
 import { readSettings } from './store/settings.ts'
@@ -37,6 +38,8 @@ export interface KeyParts {
 }
 
 const COUNT_MAX = 10_000
+/** Tokens of one key beside its own. */
+const OLDER_MAX = 20
 const NOTHING_SPENT: Spent = { spent_usd: '0', reserved_usd: '0' }
 
 /** Tokens for machines, of which only the SHA-256 is stored. Contract: gateway.md 2.3. */
@@ -112,14 +115,14 @@ export class Keys {
     return this.get(actor, id)
   }
 
-  /** The old token stays good for the time of grace. @throws not_found 404 */
+  /** Tokens until now stay good for the time of grace, those of a rotation before it no longer than its own. @throws not_found 404 */
   async rotate(actor: Actor, id: number, graceSeconds: number): Promise<VirtualKey & { token: string }> {
     const organizationId = actor.user.organization_id
     const { token, ...stored } = newToken()
     await this.#parts.states.change(organizationId, async (tx) => {
       const old = await findOwn(tx, actor, id)
       const now = this.#parts.clock.now()
-      await replaceToken(tx, organizationId, id, stored, now + graceSeconds * 1000, now)
+      await replaceToken(tx, organizationId, id, stored, olderTokens(old, now, graceSeconds * 1000), now)
       const changes = difference(
         { prefix: old.prefix, last4: old.last4 },
         { prefix: stored.prefix, last4: stored.last4, grace_seconds: graceSeconds },
@@ -206,6 +209,13 @@ function newToken(): KeyToken & { token: string } {
   const token = `mvk_${randomBytes(32).toString('base64url')}`
   return { token, hash: sha256(token), prefix: token.slice(0, 12), last4: token.slice(-4) }
 }
+
+/** What is still good of the tokens until now, once another takes their place. */
+const olderTokens = ({ hash, older_tokens }: KeyRow, now: number, graceMs: number): OlderToken[] =>
+  [{ hash, until: now + graceMs }, ...older_tokens]
+    .map((older) => ({ hash: older.hash, until: Math.min(older.until, now + graceMs) }))
+    .filter(({ until }) => until > now)
+    .slice(0, OLDER_MAX)
 
 /** @throws not_found 404 for a member whose it is not */
 async function findOwn(db: Queryable, caller: Caller, id: number): Promise<KeyRow> {

@@ -141,7 +141,7 @@ export class Gateway {
       stateOf: this.#stateOf,
       table: () => this.#table,
       figures: {
-        activeRequests: () => this.#plane.active(),
+        activeRequests: () => [...states.all()].map(({ id }): [number, number] => [id, this.#plane.activeRequests(id)]),
         credentialStates: () =>
           [...states.all()].flatMap(({ id: organizationId, credentials }) =>
             credentials.map(({ id }) => ({ organizationId, credentialId: id, state: this.#router.healthOf(id).state })),

@@ -21,6 +21,8 @@ test('what `mem serve` would not start with is told by check-config, with the ke
   const empty = file('empty', ' \n')
   for (const [key, value, told] of [
     ['price_file', none, 'cannot be read'],
+    ['price_file', file('text.yaml', 'just a text'), 'text.yaml: it must be an object'],
+    ['price_file', file('list.yaml', 'models: [{provider: opnai}]'), 'list.yaml: models.0.provider must be one of'],
     ['prices', '[{provider: openai, model: m, usd_per_million: {input: -1}}]', 'usd_per_million.input must be USD'],
     ['ca_file', none, 'cannot be read'],
     ['ca_file', empty, 'holds no certificate'],

@@ -6,6 +6,7 @@ import * as z from 'zod'
 import { errorText } from '../../base/errors.ts'
 import { packageRoot } from '../../base/package-root.ts'
 import { ConfigError } from '../../config/errors.ts'
+import { describeFault } from '../../http/validation.ts'
 import { type ModelRow, ModelTable, modelTableSchema, overridingRow } from './model-table.ts'
 
 const SHIPPED = join(packageRoot, 'data', 'models.yaml')
@@ -76,10 +77,5 @@ function read<T>(key: string, file: string, schema: z.ZodType<T>): T {
 function checked<T>(key: string, where: string, schema: z.ZodType<T>, content: unknown): T {
   const { success, data, error } = schema.safeParse(content)
   if (success) return data
-  const [issue] = error.issues
-  const path = issue?.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('') ?? ''
-  throw new ConfigError(
-    key,
-    `${where}: ${path.replace(/^\./, '')} ${issue?.message ?? 'is not as it should be'}`.trim(),
-  )
+  throw new ConfigError(key, `${where}: ${describeFault(error, content).message}`)
 }

@@ -1,5 +1,6 @@
-import { mkdir, open, readdir, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
+import { open, readdir, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { makeDirectory } from '../../base/directory.ts'
 
 const READ_BYTES = 4 * 1024 * 1024
 const NEWLINE = 0x0a
@@ -54,7 +55,7 @@ export class Spill {
   async append(lines: readonly string[]): Promise<boolean> {
     const bytes = Buffer.from(`${lines.join('\n')}\n`)
     if (this.bytes + bytes.length > this.#maxBytes) return false
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 })
+    await makeDirectory(dirname(this.#path))
     for (;;) {
       const file = await open(this.#path, 'a+', 0o600)
       try {

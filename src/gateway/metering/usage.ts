@@ -1,4 +1,5 @@
 import { csvLine } from '../../base/csv.ts'
+import { timeOfUuid } from '../../base/ids.ts'
 import type { Database } from '../../database/database.ts'
 import type { Caller } from '../../platform/caller.ts'
 import { invalidRequest, notFound } from '../../platform/errors.ts'
@@ -33,14 +34,14 @@ export class Usage {
     this.#parts = parts
   }
 
-  /** The newest first, behind a record; as many as asked at most. @throws invalid_request 400 when that record is not there */
+  /**
+   * The newest first, behind a record, which may be gone since; as many as asked at most.
+   * @throws invalid_request 400 when no record can have that id
+   */
   async list(caller: Caller, filter: UsageFilter, afterId: string | undefined, limit: number): Promise<UsageRecord[]> {
-    const { database } = this.#parts
-    const { organization_id: organizationId } = caller.user
-    const after = afterId === undefined ? undefined : await findUsage(database, organizationId, afterId)
-    if (afterId !== undefined && !after)
-      throw invalidRequest(`after_id names no record that is still there`, 'after_id')
-    const rows = await listUsage(database, organizationId, { ...filter, ...ownerOnly(caller) }, after, limit)
+    const after = afterId === undefined ? undefined : placeOf(afterId)
+    const own = { ...filter, ...ownerOnly(caller) }
+    const rows = await listUsage(this.#parts.database, caller.user.organization_id, own, after, limit)
     return rows.map(toUsageRecord)
   }
 
@@ -81,6 +82,13 @@ export class Usage {
     await database.transaction((tx) => audit.append(tx, actor, 'content.read', { type: 'usage', id }))
     return answer
   }
+}
+
+/** The id of a record tells when its call began. */
+function placeOf(id: string): UsagePlace {
+  const startedAt = timeOfUuid(id)
+  if (startedAt === undefined) throw invalidRequest('after_id must be the id of a usage record', 'after_id')
+  return { id, started_at: startedAt }
 }
 
 const toJsonLine = (record: UsageRecord): string => `${JSON.stringify(record)}\n`

@@ -52,8 +52,8 @@ export class Call implements Watched, Waiting, AttemptOwner {
   /** Why it must end before its time. */
   #stopped: UpstreamFault | undefined
   #waits: AbortController | undefined
-  /** Why a candidate was not called: no money could be set aside. */
-  #unpaid: GatewayError | undefined
+  /** Why the first of those that were not called was not: no money could be set aside, or it cannot be told the request. */
+  #uncalled: GatewayError | undefined
   /** Of attempts: why the first failed, and the last one. */
   #first: UpstreamFault | undefined
   #latest: UpstreamFault | undefined
@@ -137,7 +137,7 @@ export class Call implements Watched, Waiting, AttemptOwner {
       return this.#pay(candidate)
     }
     const [first, latest] = [this.#first, this.#latest]
-    if (!latest) throw this.#unpaid ?? new GatewayError('no_available_credential', 'nobody can be called now')
+    if (!latest) throw this.#uncalled ?? new GatewayError('no_available_credential', 'nobody can be called now')
     if (first && (this.#hasWaited || !this.#order.selection.mayRetry())) throw first
     this.#hasWaited = true
     this.#after(this.#backOff(latest), () => this.#next())
@@ -176,15 +176,11 @@ export class Call implements Watched, Waiting, AttemptOwner {
     attempt.run()
   }
 
-  /**
-   * A candidate is not called: for want of money the next one may be, and where it cannot stand in for one that failed because
-   * it cannot be told the request. @throws whatever else was wrong
-   */
+  /** A candidate is not called, for want of money or because it cannot be told the request: the next one may be. @throws whatever else was wrong */
   #leave(candidate: Candidate, error: unknown): void {
     this.#order.selection.settle(candidate, UNCALLED, 0)
-    if (!(error instanceof GatewayError)) throw error
-    if (isOfMoney(error)) this.#unpaid = error
-    else if (!this.#latest || error.status !== 400) throw error
+    if (!(error instanceof GatewayError) || !(isOfMoney(error) || error.status === 400)) throw error
+    this.#uncalled ??= error
     this.#next()
   }
 

@@ -36,8 +36,6 @@ export interface Plane {
   /** New calls are refused; those that run get 15 s, then an error. */
   close(): Promise<void>
   activeRequests(organizationId: number): number
-  /** Of every organization that has any. */
-  active(): ReadonlyMap<number, number>
 }
 
 /** Contract: gateway.md 3-6. */
@@ -76,10 +74,6 @@ class RawPlane implements Plane {
 
   activeRequests(organizationId: number): number {
     return this.#active.get(organizationId) ?? 0
-  }
-
-  active(): ReadonlyMap<number, number> {
-    return this.#active
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { KINDS } from '../model.ts'
+import { KINDS, type Kind } from '../model.ts'
 import { CONFIGS, SECRETS } from './config.ts'
 import { clearable, label, limits, modelName, modelPatterns, priority, scope, timeouts, weight } from './fields.ts'
 import { customHeaders, headerFault } from './headers.ts'
@@ -47,8 +47,11 @@ function byKind<T extends Fields>(request: T, context: z.RefinementCtx) {
   const { provider, custom_headers: headers, api_key } = request
   const read = CONFIGS[provider].safeParse(request.config)
   if (!read.success) {
-    for (const issue of read.error.issues)
-      context.issues.push({ ...issue, path: ['config', ...issue.path], input: undefined })
+    for (const issue of read.error.issues) {
+      const [unknown] = issue.code === 'unrecognized_keys' ? issue.keys : []
+      if (unknown === undefined) context.issues.push({ ...issue, path: ['config', ...issue.path], input: undefined })
+      else context.addIssue({ code: 'custom', path: ['config', unknown], message: knownFields(provider) })
+    }
     return z.NEVER
   }
   const fault = headerFault({ kind: provider, config: read.data }, headers)
@@ -66,6 +69,11 @@ function byKind<T extends Fields>(request: T, context: z.RefinementCtx) {
     else config[name] = value
   }
   return { ...request, config, secrets }
+}
+
+function knownFields(provider: Kind): string {
+  const names = Object.keys(CONFIGS[provider].shape)
+  return `is not a known field: ${provider} ${names.length > 0 ? `has ${names.join(', ')}` : 'has none'}`
 }
 
 export const credentialRequest = z.strictObject(fields).transform(byKind)

@@ -1,6 +1,6 @@
 import { parseTimestamp } from '../../base/clock.ts'
 import { invalidRequest } from '../../platform/errors.ts'
-import { answerList } from '../../platform/routes/lists.ts'
+import { answerList, wholeNumber } from '../../platform/routes/lists.ts'
 import { route, StreamedAnswer, type RestRequest, type Route } from '../../platform/routes/route.ts'
 import type { AuditRecord } from '../audit-chain.ts'
 import type { Audit } from '../audit.ts'
@@ -39,15 +39,11 @@ function filterOf(request: RestRequest): AuditFilter {
     const text = request.query(name)
     return text === '' ? undefined : text
   }
-  const actorId = named('actor_id')
-  if (actorId !== undefined && !/^\d{1,15}$/.test(actorId)) {
-    throw invalidRequest('actor_id must be a whole number', 'actor_id')
-  }
   return {
     from: timeOf('from', named('from')),
     to: timeOf('to', named('to')),
     action: named('action'),
-    actorId: actorId === undefined ? undefined : Number(actorId),
+    actorId: wholeNumber('actor_id', request.query('actor_id')),
     targetType: named('target_type'),
     targetId: named('target_id'),
   }

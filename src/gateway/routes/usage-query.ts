@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { parseTimestamp } from '../../base/clock.ts'
+import { parseWholeNumber } from '../../base/whole-number.ts'
 import { parseRequest, type RestRequest } from '../../platform/routes/route.ts'
 import { INTERVALS, type SummaryQuery } from '../metering/analytics.ts'
 import { GROUPS, type Group } from '../metering/summary.ts'
@@ -15,10 +16,12 @@ const time = z.string().transform((text, context) => {
   context.addIssue({ code: 'custom', message: 'must be an ISO 8601 time' })
   return z.NEVER
 })
-const id = z
-  .string()
-  .regex(/^\d{1,15}$/, 'must be a whole number')
-  .transform(Number)
+const id = z.string().transform((text, context) => {
+  const value = parseWholeNumber(text)
+  if (value !== undefined) return value
+  context.addIssue({ code: 'custom', message: 'must be a whole number' })
+  return z.NEVER
+})
 const text = z.string().max(512, 'must have 512 characters at most')
 
 const range = { from: time.optional(), to: time.optional() }
@@ -43,7 +46,18 @@ const groups = z.string().transform((list, context): Group[] => {
   context.addIssue({ code: 'custom', message: `must be one or two of ${GROUPS.join(', ')}, with a comma between` })
   return z.NEVER
 })
-const summarySchema = z.object({ ...range, ...common, group_by: groups.optional() })
+/** Sums know nothing of it: better no answer than one about other calls. */
+const usageOnly = z
+  .string()
+  .refine(() => false, 'is a filter of usage alone')
+  .optional()
+const summarySchema = z.object({
+  ...range,
+  ...common,
+  group_by: groups.optional(),
+  request_id: usageOnly,
+  outcome: usageOnly,
+})
 const intervalSchema = z.object({ interval: z.enum(INTERVALS).default('hour') })
 
 /** A parameter; an empty value is as good as none. */

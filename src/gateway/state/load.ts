@@ -103,12 +103,7 @@ const openKey = (row: KeyRow): OpenKey => ({
   id: row.id,
   organizationId: row.organization_id,
   name: row.name,
-  hashes: [
-    { hash: row.hash },
-    ...(row.previous_hash !== null && row.previous_until !== null
-      ? [{ hash: row.previous_hash, until: row.previous_until }]
-      : []),
-  ],
+  hashes: [{ hash: row.hash }, ...row.older_tokens],
   userId: row.user_id ?? undefined,
   allowedModels: row.fields.allowed_models,
   allowedCredentials: row.fields.allowed_credentials,

@@ -35,7 +35,7 @@ export interface OpenKey {
   readonly id: number
   readonly organizationId: number
   readonly name: string
-  /** SHA-256 of the token, hex; while a rotation's grace lasts there are two. */
+  /** SHA-256 of the token, hex; while the grace of rotations lasts there are more. */
   readonly hashes: readonly { readonly hash: string; readonly until?: number }[]
   readonly userId: number | undefined
   readonly allowedModels: readonly string[]

@@ -16,8 +16,7 @@ interface StoredRow {
   name: string
   /** SHA-256 of the token, hex. */
   hash: string
-  previous_hash: string | null
-  previous_until: number | null
+  older_tokens: string
   prefix: string
   last4: string
   enabled: number
@@ -30,7 +29,15 @@ interface StoredRow {
   updated_at: number
 }
 
-export interface KeyRow extends Omit<StoredRow, 'enabled' | 'fields' | 'budget'> {
+/** A token that a rotation replaced, and how long it is good (epoch ms). */
+export interface OlderToken {
+  hash: string
+  until: number
+}
+
+export interface KeyRow extends Omit<StoredRow, 'older_tokens' | 'enabled' | 'fields' | 'budget'> {
+  /** The newest first. */
+  older_tokens: OlderToken[]
   enabled: boolean
   fields: KeyFields
   budget: Budget | null
@@ -44,6 +51,7 @@ export type KeyToken = Pick<KeyRow, 'hash' | 'prefix' | 'last4'>
 
 const toRow = (row: StoredRow): KeyRow => ({
   ...row,
+  older_tokens: JSON.parse(row.older_tokens) as OlderToken[],
   enabled: row.enabled === 1,
   fields: JSON.parse(row.fields) as KeyFields,
   budget: row.budget === null ? null : (JSON.parse(row.budget) as Budget),
@@ -141,19 +149,19 @@ export async function updateKey(tx: Queryable, organizationId: number, id: numbe
   )
 }
 
-/** The token before stays good until `previousUntil`. */
+/** By the primary key. */
 export async function replaceToken(
   tx: Queryable,
   organizationId: number,
   id: number,
   { hash, prefix, last4 }: KeyToken,
-  previousUntil: number,
+  olderTokens: readonly OlderToken[],
   now: number,
 ): Promise<void> {
   await tx.run(
-    `UPDATE gateway_keys SET previous_hash = hash, previous_until = $6, hash = $3, prefix = $4, last4 = $5, updated_at = $7
+    `UPDATE gateway_keys SET hash = $3, prefix = $4, last4 = $5, older_tokens = $6, updated_at = $7
       WHERE organization_id = $1 AND id = $2`,
-    [organizationId, id, hash, prefix, last4, previousUntil, now],
+    [organizationId, id, hash, prefix, last4, JSON.stringify(olderTokens), now],
   )
 }
 

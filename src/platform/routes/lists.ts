@@ -1,3 +1,4 @@
+import { parseWholeNumber } from '../../base/whole-number.ts'
 import { invalidRequest } from '../errors.ts'
 import type { RestRequest } from './route.ts'
 
@@ -17,11 +18,12 @@ export function rangeOf({ query }: Pick<RestRequest, 'query'>): Range {
   return { limit, after: wholeNumber('after_id', query('after_id')) ?? 0 }
 }
 
-/** An empty value is as good as none: it is what the last page gave. */
-function wholeNumber(name: string, text = ''): number | undefined {
+/** An empty value is as good as none: it is what the last page gave. @throws invalid_request 400 that names the parameter */
+export function wholeNumber(name: string, text = ''): number | undefined {
   if (text === '') return undefined
-  if (!/^\d{1,15}$/.test(text)) throw invalidRequest(`${name} must be a whole number`, name)
-  return Number(text)
+  const value = parseWholeNumber(text)
+  if (value === undefined) throw invalidRequest(`${name} must be a whole number`, name)
+  return value
 }
 
 /** A page under its name, from rows read with one more than asked; `next_after_id` is empty at the end. */

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import * as z from 'zod'
+import { makeDirectorySync } from '../../base/directory.ts'
 import { errorText } from '../../base/errors.ts'
 import { ConfigError } from '../../config/errors.ts'
 
@@ -53,7 +54,7 @@ function parseKeys(text: string): Keys {
 
 /** Makes the file with a first key; false when there is one, which stays. */
 export function createKeyFile(path: string): boolean {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeDirectorySync(dirname(path))
   const draft = writeDraft(path, { current: 'k1', keys: { k1: randomBytes(KEY_BYTES) } })
   try {
     linkSync(draft, path)

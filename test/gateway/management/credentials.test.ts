@@ -108,8 +108,17 @@ describeGateway('credentials', (api) => {
       expect({ fields, ...reply.body.error }).toMatchObject({ code: 'invalid_request', details: { field } })
       expect(reply.status).toBe(400)
     }
-    const { message } = (await call('POST', '/credentials', openAi({ model_mapping: { '..': 'm' } }))).body.error
-    expect(message).toBe('model_mapping... holds a dot segment')
+    const messages: [object, string][] = [
+      [{ model_mapping: { '..': 'm' } }, 'model_mapping... holds a dot segment'],
+      [{ config: { region: 'x' } }, 'config.region is not a known field: openai has organization, project'],
+      [{ provider: 'groq', config: { region: 'x' } }, 'config.region is not a known field: groq has none'],
+      [{ priority: 1e300 }, 'priority must be 0 to 100'],
+      [{ version: 1e300 }, 'version must be between -9007199254740991 and 9007199254740991'],
+    ]
+    for (const [fields, message] of messages) {
+      const reply = await call('POST', '/credentials', openAi(fields))
+      expect(reply.body.error.message).toBe(message)
+    }
   })
 
   test('gateway#12 no secret in an answer, the audit or the database; has_* and the last four are right', async () => {

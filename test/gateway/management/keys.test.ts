@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { sha256 } from '../../../src/base/hash.ts'
+import { downgradeSchema, upgradeSchema } from '../../../src/platform/schema.ts'
 import { expectError, expectOk } from '../../platform/support.ts'
 import { describeGateway, type GatewayApi } from '../support.ts'
 
@@ -73,7 +74,7 @@ describeGateway(
       expect(find(token)).toBeUndefined()
     })
 
-    test('gateway#6 a rotated key works through its grace; another rotation ends the older token', async () => {
+    test('gateway#6 a rotated key works through its grace; a rotation without grace ends the older token', async () => {
       const { id, token: first } = expectOk(await call('POST', '/keys', { name: 'rotating' }), 201)
       const { token: second } = expectOk(await call('POST', `/keys/${id}/rotate`, { grace_seconds: 60 }))
       expect([find(first)?.key.id, find(second)?.key.id]).toEqual([id, id])
@@ -86,6 +87,40 @@ describeGateway(
       expect([find(second), find(third)?.key.id]).toEqual([undefined, id])
       const bad = await call('POST', `/keys/${id}/rotate`, { grace_seconds: 86_401 })
       expectError(bad, 400, 'invalid_request', { field: 'grace_seconds' })
+    })
+
+    test('gateway#6 rotated again within its grace, a key works with each token; no grace outlasts a later one', async () => {
+      const { id, token: first } = expectOk(await call('POST', '/keys', { name: 'again' }), 201)
+      const rotate = async (grace_seconds: number): Promise<string> =>
+        expectOk(await call('POST', `/keys/${id}/rotate`, { grace_seconds })).token
+      const tokens = [first, await rotate(60), await rotate(600), await rotate(100)]
+      const good = () => tokens.map((token) => find(token) !== undefined)
+      expect(good()).toEqual([true, true, true, true])
+      api().advance(60_000)
+      expect(good()).toEqual([false, true, true, true])
+      api().advance(40_000)
+      expect(good()).toEqual([false, false, false, true])
+      tokens.push(await rotate(60), await rotate(0))
+      expect(good()).toEqual([false, false, false, false, false, true])
+      for (let i = 0; i < 25; i++) tokens.push(await rotate(60))
+      expect(good().filter(Boolean)).toHaveLength(21)
+      expect(find(tokens.at(-1) ?? '')).toBeDefined()
+    })
+
+    test('gateway#6 gateway#112 the schema before and back keeps the token, and the newest older one', async () => {
+      const { database, management } = api()
+      const { id, token: first } = expectOk(await call('POST', '/keys', { name: 'migrated' }), 201)
+      const { token: second } = expectOk(await call('POST', `/keys/${id}/rotate`, { grace_seconds: 60 }))
+      const { token: third } = expectOk(await call('POST', `/keys/${id}/rotate`, { grace_seconds: 60 }))
+      expect(await downgradeSchema(database, 20261022020000)).toEqual([20261022030000])
+      expect(await database.get('SELECT previous_hash FROM gateway_keys WHERE id = $1', [id])).toEqual({
+        previous_hash: sha256(second),
+      })
+      await upgradeSchema(database, 1)
+      await management.states.reload(1)
+      expect([first, second, third].map((token) => find(token)?.key.id)).toEqual([undefined, id, id])
+      api().advance(60_000)
+      expect([find(second), find(third)?.key.id]).toEqual([undefined, id])
     })
 
     test('gateway#6 with their user, keys and private credentials die at once; an organization key lives', async () => {

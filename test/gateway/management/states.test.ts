@@ -87,7 +87,7 @@ describeInPlaces('two processes', (place) => {
       const name = `at once ${i}`
       const made = expectOk(await api.call('POST', '/keys', { name }, { token: one.admin }), 201)
       expect(api.management.states.findKey(sha256(made.token))?.key.name).toBe(name)
-      expectOk(await api.call('PUT', `/credentials/${id}`, body('contended', { weight: i }), { token: one.admin }))
+      expectOk(await api.call('PUT', `/credentials/${id}`, body('contended', { weight: i + 2 }), { token: one.admin }))
       await api.management.health.flush()
     })
     await Promise.all(changes)

@@ -136,6 +136,24 @@ describeMeteringApi('usage', (api) => {
       expectError(await call('GET', `/usage?${query}`), 400, 'invalid_request', { field })
     }
     expectError(await call('GET', '/usage/export?format=xml'), 400, 'invalid_request', { field: 'format' })
+    expect(await found('key_id=99999999999999999999')).toBe(0)
+    const many = await call('GET', '/usage?limit=99999999999999999999')
+    expect(many.body.error.message).toBe('limit must be 1 to 200')
+  })
+
+  test('a page goes on behind a record that is gone since', async () => {
+    const at = now() - 50 * DAY
+    await keep(
+      api(),
+      [0, 1, 2, 3].map((i) => usageRecord(at + i)),
+    )
+    const list = async (query: string) =>
+      expectOk(await call('GET', `/usage?from=${iso(at)}&to=${iso(at + DAY)}&${query}`))
+    const { usage, next_after_id: after } = await list('limit=2')
+    await api().database.run('DELETE FROM gateway_usage WHERE id = $1', [after])
+    const rest = await list(`limit=2&after_id=${after}`)
+    expect(rest.usage.map(({ started_at }: UsageRecord) => started_at)).toEqual([iso(at + 1), iso(at)])
+    expect([usage.length, rest.next_after_id]).toEqual([2, ''])
   })
 
   test(
@@ -309,6 +327,8 @@ describeMeteringApi('analytics and cost', (api) => {
       ['interval=week', 'interval'],
       ['group_by=model,user,key', 'group_by'],
       ['group_by=outcome', 'group_by'],
+      ['outcome=error', 'outcome'],
+      ['request_id=x', 'request_id'],
       ['to=tomorrow', 'to'],
     ]) {
       expectError(await call('GET', `/analytics?${query}`), 400, 'invalid_request', { field })

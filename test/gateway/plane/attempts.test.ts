@@ -92,6 +92,18 @@ test('gateway#65 who cannot be told the request stands in for nobody', async () 
   expect(await alone.call('chat/completions', request)).toMatchObject({ status: 400, body: { error: { param: 'n' } } })
 })
 
+test('gateway#65 whoever can be told the request answers it, whoever comes first', async () => {
+  const [claude, openai] = [await startUpstream(), await startUpstream()]
+  const first = { kind: 'anthropic' as const, baseUrl: `http://127.0.0.1:${claude.port}`, defaultModel: 'm' }
+  const credentials = [credentialAt(1, claude, first), credentialAt(2, openai, { priority: 1, defaultModel: 'm' })]
+  const { call } = await startRig({ credentials })
+  expect(await call('chat/completions', { ...CHAT, n: 2 })).toMatchObject({
+    status: 200,
+    headers: { 'x-mem-attempts': '1', 'x-mem-credential': 'credential 2' },
+  })
+  expect(claude.seen).toEqual([])
+})
+
 test('gateway#35 an error of context moves on only where the alias says so', async () => {
   const tooLong = refusal(400, 'too long', { code: 'context_length_exceeded' })
   const plain = await pair(tooLong)

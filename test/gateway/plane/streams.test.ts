@@ -150,7 +150,7 @@ test('gateway#77 a slow reader pauses the provider, and memory stays bounded', a
 test('gateway#77 a reader that reads nothing any more is cut', async () => {
   const frame = FRAMES.text('x'.repeat(1024 * 1024))
   const { port, record, upstream } = await rig(sse([FRAMES.start, ...Array.from({ length: 24 }, () => frame)], false), {
-    settings: { timeouts: { connect: 5000, first_byte: 60_000, idle: 300, total: 600_000 } },
+    settings: { timeouts: { connect: 5000, first_byte: 60_000, idle: 1500, total: 600_000 } },
   })
   const body = JSON.stringify(REQUEST)
   const socket = connect(port, '127.0.0.1')
