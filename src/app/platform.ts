@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { systemClock, type Clock } from '../base/clock.ts'
+import { makeDirectorySync } from '../base/directory.ts'
 import { errorText } from '../base/errors.ts'
 import { createIdSource, type IdSource } from '../base/ids.ts'
 import { createLogger } from '../base/log.ts'
@@ -41,7 +42,7 @@ const platformOver = (config: Config, database: Database, surroundings: Surround
 /** Opens the metadata database for the platform alone. @throws ConfigError when it cannot be used */
 export const openMetadata = (config: Config): Promise<Database> =>
   explained(config, async () => {
-    mkdirSync(config.storage.data_dir, { recursive: true, mode: 0o700 })
+    makeDirectorySync(config.storage.data_dir)
     const database = openDatabase(addressOf(config, config.stores.metadata))
     try {
       await database.ping()
@@ -65,8 +66,28 @@ export async function createPlatform(
   await explained(config, () =>
     config.platform.auto_migrate ? upgradeSchema(database, surroundings.clock.now()) : requireSchema(database),
   )
-  if ((await platform.organizations.isInitialized()) || existsSync(config.platform.key_file)) platform.sealer.keys()
+  await readKeys(config, platform)
   return platform
+}
+
+/** Whether there is an organization. @throws ConfigError when there is one, or a key file, and the file cannot be used */
+async function readKeys({ platform: { key_file } }: Config, { organizations, sealer }: Platform): Promise<boolean> {
+  const isInitialized = await organizations.isInitialized()
+  if (isInitialized || existsSync(key_file)) sealer.keys()
+  return isInitialized
+}
+
+/** Refuses what `createPlatform` would, and changes nothing; whether there is an organization. @throws ConfigError */
+export async function examinePlatform(config: Config, surroundings: Surroundings): Promise<boolean> {
+  const database = openDatabase({ ...addressOf(config, config.stores.metadata), readonly: true })
+  try {
+    await explained(config, async () => {
+      await (config.platform.auto_migrate ? readSchema(database) : requireSchema(database))
+    })
+    return await readKeys(config, platformOver(config, database, surroundings))
+  } finally {
+    await database.close()
+  }
 }
 
 /** @throws ConfigError for a schema that is there, but behind this program */

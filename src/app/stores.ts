@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock, type Clock } from '../base/clock.ts'
+import { makeDirectorySync } from '../base/directory.ts'
 import { errorText } from '../base/errors.ts'
 import { createLogger } from '../base/log.ts'
 import { packageRoot } from '../base/package-root.ts'
@@ -60,7 +61,7 @@ export async function openStores(
 /** @throws ConfigError */
 function makeDataDir({ storage: { data_dir: path } }: Config): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeDirectorySync(path)
   } catch (error) {
     throw new ConfigError('storage.data_dir', `storage.data_dir ${path} cannot be made: ${errorText(error)}`)
   }

@@ -3,9 +3,12 @@ import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'nod
 import { dirname, resolve } from 'node:path'
 import { addressOf } from '../app/database.ts'
 import { embedderSettings } from '../app/memory.ts'
+import { examinePlatform } from '../app/platform.ts'
 import { contentAddress, requireKnownSchema } from '../app/stores.ts'
 import { systemClock } from '../base/clock.ts'
 import { errorText } from '../base/errors.ts'
+import { createIdSource } from '../base/ids.ts'
+import { createLogger } from '../base/log.ts'
 import { MemoryNetworkError } from '../client/errors.ts'
 import { MemoryClient } from '../client/memory-client.ts'
 import { parseAddress } from '../config/address.ts'
@@ -32,6 +35,8 @@ export async function examine(config: Config, env: Sources['env']): Promise<Find
   }
   await check('data directory', () => checkDataDir(config))
   for (const [name, store] of distinctStores(config)) await check(name, () => checkStore(config, store))
+  // A store that fails says so itself.
+  if (!findings.some(({ state }) => state === 'failed')) await check('platform', () => checkPlatform(config))
   await check(`model ${config.embedding.model}`, () => checkModel(config))
   findings.push(...(await examineKernel(config, env)))
   if (config.server.tls.enabled) await check('certificate', () => checkCertificate(config))
@@ -92,6 +97,19 @@ async function checkStore(config: Config, store: Store<string>): Promise<Found> 
         ? 'Is it a SQLite file that this user may read and write, and whole? `mem backup restore` brings a copy back.'
         : 'Is PostgreSQL running there, and does the DSN name user, password and database?'
     return failed(`${place}: ${maskPassword(errorText(error))}`, fix)
+  }
+}
+
+async function checkPlatform(config: Config): Promise<Found> {
+  const { metadata } = config.stores
+  const none = ok('no organization yet: `mem platform init` makes the first')
+  if (metadata.driver === 'sqlite' && !existsSync(metadata.dsn)) return none
+  const log = createLogger(config.telemetry.log_level, config.telemetry.log_format)
+  try {
+    const isInitialized = await examinePlatform(config, { clock: systemClock, ids: createIdSource(systemClock), log })
+    return isInitialized ? ok(`its secrets are sealed with ${config.platform.key_file}`) : none
+  } catch (error) {
+    return failed(errorText(error), 'The server does not start with it.')
   }
 }
 

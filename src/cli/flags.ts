@@ -48,8 +48,8 @@ function optionOf(parser: Parser, name: string): Option {
 
 function parseInteger(text: string): number {
   const value = Number(text)
-  if (!/^[+-]?\d+$/.test(text.trim()) || !Number.isSafeInteger(value))
-    throw new InvalidArgumentError('It must be a whole number.')
+  if (!/^[+-]?\d+$/.test(text.trim())) throw new InvalidArgumentError('It must be a whole number.')
+  if (!Number.isSafeInteger(value)) throw new InvalidArgumentError(`It must be ${Number.MAX_SAFE_INTEGER} at most.`)
   return value
 }
 

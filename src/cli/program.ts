@@ -1,5 +1,5 @@
 import { Argument, Command as Parser, CommanderError, Option } from 'commander'
-import type { Command, Flags, InputValue, Io } from './command.ts'
+import type { Command, Flag, Flags, InputValue, Io } from './command.ts'
 import { reportError } from './error-report.ts'
 import { EXIT } from './exit.ts'
 import { declareFlags, readFlags, readGivenFlags } from './flags.ts'
@@ -104,7 +104,16 @@ function takeGlobalFlags(parser: Parser, run: Run, own: Flags): void {
   const flags = Object.fromEntries(Object.entries(GLOBAL_FLAGS).filter(([name]) => !(name in own)))
   run.globals.set(parser, flags)
   declareFlags(parser, flags, { hidden: parser.parent !== null })
+  for (const [name, flag] of Object.entries<Flag>(GLOBAL_FLAGS)) {
+    if (own[name] && !own[name].short && flag.short) keepShort(parser, name, flag, flag.short)
+  }
   parser.hook('preSubcommand', (_, subcommand) => open(subcommand, run))
+}
+
+/** Of a global flag whose name the verb has taken, the short form still means the global one. */
+function keepShort(parser: Parser, name: string, { value, help, choices = [] }: Flag, short: string): void {
+  parser.addOption(new Option(`-${short} <${value}>`, help).choices(choices).hideHelp())
+  parser.on(`option:${short}`, (text: string) => parser.parent?.setOptionValueWithSource(name, text, 'cli'))
 }
 
 function declareCommand(parser: Parser, run: Run, command: Command): void {

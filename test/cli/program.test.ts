@@ -176,6 +176,7 @@ describe('exit codes', () => {
     ['a missing flag', ['workspaces', 'create'], '--name'],
     ['a flag without value', ['list', '--limit'], 'argument missing'],
     ['no whole number', ['recall', 'q', '--k', '1.5'], 'whole number'],
+    ['a number too large to count', ['recall', 'q', '--k', '9'.repeat(20)], '9007199254740991 at most'],
     ['an unknown choice', ['recall', 'q', '--mode', 'magic'], 'hybrid, keyword, vector, lookup'],
     ['an unknown choice of a list', ['traverse', 'mem_1', '--types', 'references,likes'], "'likes'"],
     ['an unknown format', ['list', '-o', 'xml'], 'text, json, jsonl, yaml'],

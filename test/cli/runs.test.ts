@@ -131,9 +131,10 @@ describe('mem objectives and runs', () => {
     await expect.poll(() => stderr).toHaveLength(2)
     await mem(['runs', 'command', id, 'cancel'])
     expect(await watched).toBe(4)
+    const where = `--scope ${scope.kind}:${scope.id}`
     expect(stderr.slice(0, 2).map((line) => line.trim())).toEqual([
-      `it waits for you: mem approvals decide ${approvalId} approve`,
-      `it waits for you: mem runs command ${id} intervene --intervention h1 --outcome succeeded|failed|retry`,
+      `it waits for you: mem approvals decide ${approvalId} approve ${where}`,
+      `it waits for you: mem runs command ${id} intervene --intervention h1 --outcome succeeded|failed|retry ${where}`,
     ])
     expect((await mem(['runs', 'watch', id])).stderr).not.toContain('waits for you')
   })

@@ -10,7 +10,7 @@ import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
 export const doctor = defineCommand({
   flags: { ...CONFIG_FLAG, ...DATA_DIR_FLAG },
   notes:
-    'Tries the configuration, the data directory, the stores, the model, what the kernel needs, the certificate and the ' +
+    'Tries the configuration, the data directory, the stores, the platform, the model, what the kernel needs, the certificate and the ' +
     'server, changes nothing, and says what to do. Exit code 78 for a configuration that cannot be used, 4 when something else fails.',
   examples: ['doctor', 'doctor --config /etc/mem.yaml --output json'],
   async run({ io, output }, flags) {

@@ -109,7 +109,7 @@ export const remove = defineCommand({
 export const rotate = defineCommand({
   args: KEY,
   flags: {
-    'grace-seconds': { value: 'n', integer: true, help: 'The old token stays good so long, 86400 at most (0)' },
+    'grace-seconds': { value: 'n', integer: true, help: 'Older tokens stay good so long at most, 86400 at most (0)' },
     ...SESSION_FLAG,
   },
   notes: 'Makes a new token, which is shown this once.',

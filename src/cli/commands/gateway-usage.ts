@@ -154,7 +154,8 @@ export const audit = defineCommand({
       const proof = await callRest<AuditVerification>(context, input, call)
       const { ok, records, head, first_bad_seq: bad, reason } = proof
       await context.output.answer(proof, () => [[ok ? 'whole' : 'broken', `${records} records`, head]])
-      if (!ok) throw new CliError(EXIT.failure, `record ${bad ?? '?'}: ${reason ?? 'the chain is broken'}`)
+      if (!ok)
+        throw new CliError(EXIT.failure, `the chain is broken at record ${bad ?? '?'}: ${reason ?? 'it does not fit'}`)
       return
     }
     const query = {

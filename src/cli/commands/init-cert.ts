@@ -20,7 +20,7 @@ export const initCert = defineCommand({
   notes:
     'Valid for a year, also for 127.0.0.1, ::1 and subdomains of the host. Files of the same names are replaced: to ' +
     'renew, run it again and send the server SIGHUP. Clients must be given server.crt to trust it. The format of the ' +
-    'answer stands before the verb: mem -o json init-cert ...',
+    'answer is -o here, as --output is the directory.',
   examples: ['init-cert --host memory.example.org', 'init-cert --host 10.0.0.5 --san memory.internal --output ./tls'],
   async run({ io, output }, { host, san, output: directory, rsa }) {
     const unfit = [host, ...san].find((name) => !isCertifiable(name))

@@ -7,7 +7,7 @@ import { defineCommand, type Io } from '../command.ts'
 import { usageError } from '../exit.ts'
 import { plain } from '../output.ts'
 import { FILE_ARGUMENT, INPUT_FLAGS, SCOPE_FLAGS } from '../runbook/flags.ts'
-import { readGiven, requireNode, type Given } from '../runbook/given.ts'
+import { exclusive, readGiven, requireNode, type Given } from '../runbook/given.ts'
 import { loadWorkflow, requireValid } from '../runbook/load.ts'
 import { runRegistry } from '../runbook/registry.ts'
 
@@ -22,6 +22,7 @@ export const plan = defineCommand({
   examples: ['plan deploy.hcl', 'plan deploy.hcl --input tag=v3 --output json', 'plan deploy.hcl --until build'],
   async run({ io, settings }, input) {
     const { file, only, until } = input
+    exclusive(input, 'only', 'until')
     const { workflow, issues } = await loadWorkflow(io, file)
     const given = await readGiven(io, input, workflow)
     if (only !== undefined) requireNode(workflow, 'only', only)

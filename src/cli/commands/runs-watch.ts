@@ -94,14 +94,14 @@ export const watch = defineCommand({
           const { value } = next
           await context.output.answer(value, () => [eventRow(value)])
           const ask = await outlast(follower, () => questionOf(client, value))
-          if (ask !== undefined) follower.tell(`it waits for you: mem ${ask}`)
+          if (ask !== undefined) follower.tell(`it waits for you: mem ${ask}${inScope(input.scope)}`)
         }
         return next.value
       } catch (error) {
-        throw signal.aborted ? stopped(id) : error
+        throw signal.aborted ? stopped(id, input.scope) : error
       }
     })
-    if (!isEnded(run)) throw stopped(id)
+    if (!isEnded(run)) throw stopped(id, input.scope)
     await context.output.answer(run, () => [runRow(run), ...outputRows(run)])
     if (run.status === 'completed') return
     const why = run.error ? `: ${run.error.message} (${run.error.code})` : ''
@@ -109,8 +109,11 @@ export const watch = defineCommand({
   },
 })
 
-const stopped = (id: string): CliError =>
-  new CliError(EXIT.stopped, 'stopped; the run goes on', `Look again: mem runs watch ${id}`)
+const stopped = (id: string, scope: string): CliError =>
+  new CliError(EXIT.stopped, 'stopped; the run goes on', `Look again: mem runs watch ${id}${inScope(scope)}`)
+
+/** Of a command that is shown, where it must say where. */
+const inScope = (scope: string): string => (scope === KERNEL_FLAGS.scope.default ? '' : ` --scope ${scope}`)
 
 /** The command that answers what an event asks; undefined when it asks nothing, or was answered since. */
 async function questionOf(

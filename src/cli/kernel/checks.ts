@@ -4,6 +4,7 @@ import { readKernelContext } from '../../app/kernel-context.ts'
 import { errorText } from '../../base/errors.ts'
 import { maskPassword } from '../../config/dsn.ts'
 import type { Config, Sources } from '../../config/load.ts'
+import { refuseDamaged } from '../../database/damage.ts'
 import { readSkillFiles } from '../../kernel/actions/catalog.ts'
 import { createCredentialResolver } from '../../kernel/actions/credentials.ts'
 import { readSchemaVersion } from '../../kernel/store/store.ts'
@@ -29,12 +30,13 @@ async function checkStore({ storage }: Config['kernel']): Promise<Found> {
   if (storage.driver === 'sqlite' && !existsSync(storage.path)) return ok(`${place}, made at the first start`)
   try {
     const version = await readSchemaVersion(storage)
+    if (storage.driver === 'sqlite') refuseDamaged(storage.path, 'it', true)
     return ok(version === 0 ? `${place} answers, filled at the first start` : `${place} answers, schema ${version}`)
   } catch (error) {
     return failed(
       `${place}: ${maskPassword(errorText(error))}`,
       storage.driver === 'sqlite'
-        ? 'Is it a SQLite file of this version of mem, that this user may read and write?'
+        ? 'Is it a SQLite file of this version of mem, that this user may read and write, and whole?'
         : 'Is PostgreSQL running there, and does kernel.storage.dsn name user, password and database?',
     )
   }

@@ -85,7 +85,7 @@ export function parseLimits(flag: string, pairs: readonly string[]): BudgetLimit
   if (!given) return undefined
   return Object.fromEntries(
     Object.entries(given).map(([dimension, amount]) => {
-      if (!/^\d{1,15}$/.test(amount)) throw usageError(`--${flag} ${dimension}: '${amount}' is no whole number`)
+      if (!/^\d+$/.test(amount)) throw usageError(`--${flag} ${dimension}: '${amount}' is no whole number`)
       return [dimension, Number(amount)]
     }),
   )

@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
+import { makeDirectorySync } from '../../base/directory.ts'
 import { errorText } from '../../base/errors.ts'
 import type { Io } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
@@ -27,7 +28,7 @@ export function readSession(io: Io): SavedSession | undefined {
 export function writeSession(io: Io, session: SavedSession): void {
   const path = pathOf(io)
   const draft = `${path}.${process.pid}`
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeDirectorySync(dirname(path))
   writeFileSync(draft, `${JSON.stringify(session)}\n`, { mode: 0o600 })
   renameSync(draft, path)
 }

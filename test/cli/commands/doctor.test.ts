@@ -1,5 +1,17 @@
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { createServer } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,6 +50,7 @@ test('a fresh machine is well, and nothing is made on it', async () => {
       configuration: expect.stringMatching(/^warning no API key/),
       'data directory': expect.stringMatching(/^ok .* GiB free$/),
       'metadata, vector, graph, ledger': expect.stringMatching(/^ok sqlite .*mem\.db, made at the first start$/),
+      platform: 'ok no organization yet: `mem platform init` makes the first',
       'model hash:default': 'ok gives vectors of 1024 values; lexical: it finds words, not synonyms',
       'kernel store': expect.stringMatching(/^ok sqlite .*kernel\.db, made at the first start$/),
       'kernel model': 'ok none: runs of agents stay queued',
@@ -127,11 +140,45 @@ test('of the kernel: its store, its model, skills and credentials that cannot be
   expect(open.code).toBe(4)
   expect(open.found['kernel credentials']).toMatch(/^failed .*open\.token may be read by others/)
 
+  const file = openSync(join(data, 'kernel.db'), 'r+')
+  const PAGE = 4096
+  writeSync(file, Buffer.alloc(PAGE, 'damage'), 0, PAGE, fstatSync(file).size - PAGE)
+  closeSync(file)
+  const damaged = await doctor({ MEM_CONFIG: join(directory, 'mem.yaml') })
+  expect(damaged.found['kernel store']).toMatch(/^failed .*it is damaged/)
+
   writeFileSync(join(data, 'kernel.db'), 'this is no database, and long enough to be taken for one'.repeat(20))
   writeFileSync(join(directory, 'kernel-context.yaml'), '{}')
   const broken = await doctor({ MEM_CONFIG: join(directory, 'mem.yaml') })
   expect([broken.code, broken.found['kernel store']]).toEqual([4, expect.stringMatching(/^failed .*not a database/)])
   expect(broken.found['kernel credentials']).toMatch(/^failed .*kernel-context\.yaml: apiVersion/)
+})
+
+test('of the platform: a schema of a newer program, a key file that is open, another, gone', async () => {
+  const data = join(directory, 'data')
+  writeFileSync(join(directory, 'password'), 'a long enough password')
+  const words = ['--organization', 'Acme', '--email', 'ada@example.org', '--password-file', join(directory, 'password')]
+  await runCli(['platform', 'init', ...words, '--data-dir', data], { env: { HOME: directory } })
+  const key = join(data, 'platform.key')
+  const platform = async () => {
+    const { code, found } = await doctor()
+    return `${code} ${found['platform']}`
+  }
+  expect(await platform()).toBe(`0 ok its secrets are sealed with ${key}`)
+  chmodSync(key, 0o644)
+  expect(await platform()).toMatch(/^4 failed .*must have 0600/)
+  chmodSync(key, 0o600)
+  writeFileSync(key, '{}')
+  expect(await platform()).toMatch(/^4 failed .*platform\.key cannot be used: it must hold/)
+  rmSync(key)
+  expect(await platform()).toMatch(/^4 failed .*platform\.key cannot be used: ENOENT/)
+  const database = new SqliteDriver(join(data, 'mem.db'))
+  database.exec(
+    `INSERT INTO platform_schema_migrations
+     SELECT service, 99990101000000, 'future', checksum, applied_at FROM platform_schema_migrations LIMIT 1`,
+  )
+  database.close()
+  expect(await platform()).toMatch(/^4 failed .*the platform schema is at version 9999.*upgrade mem/)
 })
 
 test('a file that is no database fails', async () => {

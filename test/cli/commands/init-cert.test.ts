@@ -58,6 +58,10 @@ describe('memory#142', () => {
     expect(second.cert_file).toBe(first.cert_file)
     expect(second.fingerprint).not.toBe(first.fingerprint)
     expect(statSync(second.key_file).mode & 0o777).toBe(0o600)
+    const asYaml = await runCli(['init-cert', '--host', 'localhost', '--output', output, '-o', 'yaml'])
+    expect(parse(asYaml.stdout)).toMatchObject({ cert_file: first.cert_file })
+    const bad = await runCli(['init-cert', '--host', 'localhost', '-o', 'xml'])
+    expect(bad).toMatchObject({ code: 1, stderr: expect.stringContaining('text, json, jsonl, yaml') })
   })
 
   test.each([
