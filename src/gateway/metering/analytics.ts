@@ -3,7 +3,8 @@ import type { Queryable } from '../../database/database.ts'
 import type { Caller } from '../../platform/caller.ts'
 import { invalidRequest } from '../../platform/errors.ts'
 import { isAdmin } from '../access.ts'
-import { DAY, HOUR, MINUTE, type AggregateFilter, type AggregateRow } from '../store/aggregates.ts'
+import { DAY, HOUR, MINUTE, type AggregateRow } from '../store/aggregates.ts'
+import type { UsageFilter } from '../store/usage.ts'
 import { alignRange, floor, keptFrom, piecesOf } from './ranges.ts'
 import {
   addRow,
@@ -12,7 +13,7 @@ import {
   groupOf,
   noSums,
   percentilesOf,
-  readAggregates,
+  readUsage,
   type Group,
   type Sums,
 } from './summary.ts'
@@ -25,7 +26,7 @@ const SPAN_OF = { minute: MINUTE, hour: HOUR, day: DAY } as const
 export interface SummaryQuery {
   from?: number | undefined
   to?: number | undefined
-  filter: Omit<AggregateFilter, 'from' | 'to' | 'ownerId'>
+  filter: Omit<UsageFilter, 'from' | 'to' | 'ownerId'>
   groupBy: readonly Group[]
 }
 
@@ -70,7 +71,7 @@ export class Analytics {
     const span = SPAN_OF[interval]
     const series = new Map<string, Sums & { bucket: number; group: object }>()
     const pieces = piecesOf(from, to, span)
-    for await (const row of readAggregates(this.#database, organizationId, pieces, {
+    for await (const row of readUsage(this.#database, organizationId, pieces, {
       ...filter,
       ...ownerOnly(caller),
     })) {
@@ -82,11 +83,9 @@ export class Analytics {
       from: toTimestamp(from),
       to: toTimestamp(to),
       interval,
-      series: [...series.values()].map(({ bucket, group, ...sums }) => ({
-        bucket: toTimestamp(bucket),
-        group,
-        ...figuresOf(sums),
-      })),
+      series: [...series.values()]
+        .sort((a, b) => a.bucket - b.bucket)
+        .map(({ bucket, group, ...sums }) => ({ bucket: toTimestamp(bucket), group, ...figuresOf(sums) })),
       totals: figuresOf(totals),
       active_requests: this.#activeRequests(organizationId),
     }
@@ -115,7 +114,7 @@ export function rangeOf(from: number, to: number, now: number): { from: number; 
   return alignRange(from, to, now)
 }
 
-/** The entry of a row; they come in the order of their buckets. */
+/** The entry of a row. */
 function entryOf(
   series: Map<string, Sums & { bucket: number; group: object }>,
   bucket: number,

@@ -9,7 +9,7 @@ import { DAY } from '../store/aggregates.ts'
 import { ownerOnly, rangeOf, type SummaryQuery } from './analytics.ts'
 import { piecesOf } from './ranges.ts'
 import type { BudgetStand, Spending } from './spending.ts'
-import { addRow, addSums, costUsd, groupOf, noSums, readAggregates, type Sums } from './summary.ts'
+import { addRow, addSums, costUsd, groupOf, noSums, readUsage, type Sums } from './summary.ts'
 import { FOREVER } from './windows.ts'
 
 const GROUPS_MAX = 10_000
@@ -53,7 +53,7 @@ export class Costs {
     const range = rangeOf(from, to, clock.now())
     const pieces = piecesOf(range.from, range.to, DAY)
     const groups = new Map<string, Sums & { group: object }>()
-    for await (const row of readAggregates(database, organizationId, pieces, { ...filter, ...ownerOnly(caller) })) {
+    for await (const row of readUsage(database, organizationId, pieces, { ...filter, ...ownerOnly(caller) })) {
       const group = groupOf(row, groupBy)
       const key = JSON.stringify(group)
       let entry = groups.get(key)

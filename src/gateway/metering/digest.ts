@@ -3,7 +3,6 @@ import type { UsageRecord } from '../model.ts'
 import {
   COUNTS,
   DAY,
-  HOUR,
   MINUTE,
   noCounts,
   type AggregateRow,
@@ -48,14 +47,8 @@ export class Digest {
     return [...spends.values()]
   }
 
-  aggregates(): [span: Span, rows: AggregateRow[]][] {
-    const hours = coarser(this.#minutes, HOUR)
-    const levels = [
-      [MINUTE, this.#minutes],
-      [HOUR, hours],
-      [DAY, coarser(hours, DAY)],
-    ] as const
-    return levels.map(([span, sums]) => [span, [...sums.values()].map(toRow)])
+  aggregates(span: Span): AggregateRow[] {
+    return [...(span === MINUTE ? this.#minutes : coarser(this.#minutes, span)).values()].map(toRow)
   }
 }
 

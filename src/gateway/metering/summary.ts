@@ -1,15 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Queryable } from '../../database/database.ts'
+import { invalidRequest } from '../../platform/errors.ts'
 import { formatUsd } from '../cost/money.ts'
 import {
   COUNTS,
   listAggregates,
   noCounts,
-  type AggregateFilter,
   type AggregateRow,
   type Counts,
   type Dimensions,
 } from '../store/aggregates.ts'
+import { listUsage, type UsageFilter, type UsageRow } from '../store/usage.ts'
+import { digestOf } from './digest.ts'
 import { addEncoded, addTimes, noTimes, percentile, type Histogram, type TimeName, type Times } from './histogram.ts'
 import type { Piece } from './ranges.ts'
 
@@ -25,6 +27,8 @@ export interface Sums extends Counts {
 }
 
 const PAGE = 500
+/** Records of one answer: of more, aggregates have to do. */
+const RECORDS = 200_000
 const COLUMN = {
   provider: 'provider',
   model: 'model',
@@ -41,17 +45,50 @@ export const noSums = (): Sums => ({
   times: noTimes(),
 })
 
-/** The aggregates of a range, page by page, a turn of the event loop between them. */
-export async function* readAggregates(
+/**
+ * What the usage of a range comes to, by what aggregates tell apart; what they do not is asked of the records, as long as they
+ * are kept. Page by page, a turn of the event loop between them. @throws invalid_request 400 for more records than can be read
+ */
+export function readUsage(
   db: Queryable,
   organizationId: number,
   pieces: readonly Piece[],
-  filter: Omit<AggregateFilter, 'from' | 'to'>,
+  filter: UsageFilter,
+): AsyncGenerator<AggregateRow> {
+  const isOfRecords = filter.outcome !== undefined || filter.request_id !== undefined
+  return (isOfRecords ? readRecords : readAggregates)(db, organizationId, pieces, filter)
+}
+
+async function* readAggregates(
+  db: Queryable,
+  organizationId: number,
+  pieces: readonly Piece[],
+  filter: UsageFilter,
 ): AsyncGenerator<AggregateRow> {
   for (const { span, from, to } of pieces) {
     for (let after: AggregateRow | undefined; ;) {
       const rows = await listAggregates(db, organizationId, span, { ...filter, from, to }, after, PAGE)
       yield* rows
+      if (rows.length < PAGE) break
+      after = rows.at(-1)
+      await nextTurn()
+    }
+  }
+}
+
+async function* readRecords(
+  db: Queryable,
+  organizationId: number,
+  pieces: readonly Piece[],
+  filter: UsageFilter,
+): AsyncGenerator<AggregateRow> {
+  let count = 0
+  for (const { span, from, to } of pieces) {
+    for (let after: UsageRow | undefined; ;) {
+      const rows = await listUsage(db, organizationId, { ...filter, from, to }, after, PAGE)
+      count += rows.length
+      if (count > RECORDS) throw invalidRequest(`more than ${RECORDS} records: ask for less time`, 'from')
+      yield* digestOf(rows).aggregates(span)
       if (rows.length < PAGE) break
       after = rows.at(-1)
       await nextTurn()

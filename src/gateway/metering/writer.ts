@@ -1,5 +1,5 @@
 import type { Database, Queryable } from '../../database/database.ts'
-import { addAggregates } from '../store/aggregates.ts'
+import { addAggregates, SPANS } from '../store/aggregates.ts'
 import { addSpends, lockTallies } from '../store/budgets.ts'
 import { insertContent } from '../store/contents.ts'
 import { findUsageIds, insertUsage, touchUsed } from '../store/usage.ts'
@@ -37,7 +37,8 @@ async function write(database: Database, budgets: ProcessBudgets, batch: Batch):
     if ((await insertUsage(tx, rows)) < rows.length) throw new Duplicates()
     for (const { content } of fresh) if (content) await insertContent(tx, content)
     await lockTallies(tx)
-    for (const [span, sums] of digest.aggregates()) {
+    for (const span of SPANS) {
+      const sums = digest.aggregates(span)
       if (sums.length > 0) await addAggregates(tx, span, sums, mergeEncoded)
     }
     if (spends.length > 0) await addSpends(tx, spends)

@@ -24,18 +24,15 @@ const id = z.string().transform((text, context) => {
 })
 const text = z.string().max(512, 'must have 512 characters at most')
 
-const range = { from: time.optional(), to: time.optional() }
-const common = {
+const usageSchema = z.object({
+  from: time.optional(),
+  to: time.optional(),
   user_id: id.optional(),
   key_id: id.optional(),
   credential_id: id.optional(),
   provider: z.enum(KINDS).optional(),
   model: text.optional(),
   surface: z.enum(SURFACES).optional(),
-}
-const usageSchema = z.object({
-  ...range,
-  ...common,
   request_id: text.optional(),
   outcome: z.enum(OUTCOMES).optional(),
 })
@@ -46,18 +43,7 @@ const groups = z.string().transform((list, context): Group[] => {
   context.addIssue({ code: 'custom', message: `must be one or two of ${GROUPS.join(', ')}, with a comma between` })
   return z.NEVER
 })
-/** Sums know nothing of it: better no answer than one about other calls. */
-const usageOnly = z
-  .string()
-  .refine(() => false, 'is a filter of usage alone')
-  .optional()
-const summarySchema = z.object({
-  ...range,
-  ...common,
-  group_by: groups.optional(),
-  request_id: usageOnly,
-  outcome: usageOnly,
-})
+const summarySchema = usageSchema.extend({ group_by: groups.optional() })
 const intervalSchema = z.object({ interval: z.enum(INTERVALS).default('hour') })
 
 /** A parameter; an empty value is as good as none. */
