@@ -143,8 +143,9 @@ test.each([
 test('a run directory whose process was killed is not kept for ever', async () => {
   const env = { MEM_RUNBOOK_KEEP_RUNS: '1', MEM_RUNBOOK_STATE_DIR: at('state') }
   const file = write('f.hcl', 'workflow "f" {\nnode transform a { template = tonumber("x${run.id}") }\n}\n')
-  for (const id of ['killed', 'used', 'last']) {
+  for (const id of ['cut', 'killed', 'used', 'last']) {
     await mem(['run', file, '--run-id', id], { env })
+    if (id === 'cut') writeFileSync(at('state/cut/lock'), '')
     if (id === 'killed') writeFileSync(at('state/killed/lock'), String(spawnSync('true').pid))
     if (id === 'used') writeFileSync(at('state/used/lock'), String(process.ppid))
   }

@@ -142,6 +142,8 @@ function takeLock(path: string): void {
 export function lockOwner(lock: string): number | undefined {
   if (!existsSync(lock)) return undefined
   const owner = Number(readFileSync(lock, 'utf8'))
+  // A kill between making the file and writing it leaves it empty, and 0 would be this group of processes.
+  if (!(owner > 0)) return undefined
   return (owner === process.pid ? HELD.has(lock) : isRunning(owner)) ? owner : undefined
 }
 
