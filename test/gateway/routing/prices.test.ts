@@ -111,12 +111,12 @@ test('a candidate carries the row of its upstream name, on Azure of the base mod
 
 test('a fault in prices names the file or the key, and what is wrong', () => {
   const load = (text: string) => () => loadModelTable({ prices: [], priceFile: priceFile(text) })
-  expect(load('models: [{ provider: openai }]')).toThrow(/prices\.yaml: models\[0\]\.model/)
+  expect(load('models: [{ provider: openai }]')).toThrow(/prices\.yaml: models\.0\.model is required$/)
   expect(load('models: [')).toThrow(/prices\.yaml cannot be read as YAML/)
   expect(load('models: [{ provider: groq, model: b, usd_per_million: { input: -1 } }]')).toThrow(
     /usd_per_million\.input/,
   )
-  expect(load('models: [{ provider: opneai, model: b }]')).toThrow(/models\[0\]\.provider must be one of openai,/)
+  expect(load('models: [{ provider: opneai, model: b }]')).toThrow(/models\.0\.provider must be one of openai,/)
   expect(() => loadModelTable({ prices: [], priceFile: '/nowhere.yaml' })).toThrow('/nowhere.yaml')
-  expect(() => loadModelTable({ prices: [{ provider: 'groq', model: '*b' }] })).toThrow(/gateway\.prices: \[0\]\.model/)
+  expect(() => loadModelTable({ prices: [{ provider: 'groq', model: '*b' }] })).toThrow(/gateway\.prices: 0\.model/)
 })
