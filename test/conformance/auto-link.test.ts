@@ -23,10 +23,8 @@ const MODEL = 'openai:bag-64'
 function within(api: () => MemoryApi) {
   const workspace = (fields: object = {}): Promise<string> =>
     api().workspace({ auto_link_enabled: true, auto_link_threshold: 0.9, embedding_model: MODEL, ...fields })
-  /** The search of auto-link has 100 ms; the first reading of an index may take longer on a busy machine. */
   const warm = async (ws: string) => expectOk(await api().call('POST', `/workspaces/${ws}/recall`, { query: 'warm' }))
   const imprint = async (ws: string, content: string, fields: object = {}): Promise<Reply['body']> => {
-    await warm(ws)
     return expectOk(await api().call('POST', `/workspaces/${ws}/memories`, { content, ...fields }), 201)
   }
   const edgesOf = async (ws: string, id: string, direction = 'out'): Promise<Edge[]> =>

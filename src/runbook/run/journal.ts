@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { makeDirectorySync } from '../../base/directory.ts'
 import { errorText } from '../../base/errors.ts'
@@ -134,7 +144,14 @@ function takeLock(path: string): void {
   const owner = lockOwner(path)
   if (owner !== undefined) throw new JournalError(`process ${owner} uses this run directory`)
   rmSync(path, { force: true })
-  writeFileSync(path, String(process.pid), { flag: 'wx', mode: 0o600 })
+  // Linked when it is written: another process never reads it empty, which is nobody's.
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, String(process.pid), { mode: 0o600 })
+  try {
+    linkSync(draft, path)
+  } finally {
+    rmSync(draft)
+  }
   HELD.add(path)
 }
 
@@ -142,7 +159,7 @@ function takeLock(path: string): void {
 export function lockOwner(lock: string): number | undefined {
   if (!existsSync(lock)) return undefined
   const owner = Number(readFileSync(lock, 'utf8'))
-  // A kill between making the file and writing it leaves it empty, and 0 would be this group of processes.
+  // A full disk or a crash of the machine may leave it empty, and 0 would be this group of processes.
   if (!(owner > 0)) return undefined
   return (owner === process.pid ? HELD.has(lock) : isRunning(owner)) ? owner : undefined
 }
