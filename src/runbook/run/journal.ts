@@ -141,14 +141,15 @@ const HELD = new Set<string>()
 
 /** A lock whose process is gone is taken over. @throws JournalError */
 function takeLock(path: string): void {
-  const owner = lockOwner(path)
-  if (owner !== undefined) throw new JournalError(`process ${owner} uses this run directory`)
-  rmSync(path, { force: true })
   // Linked when it is written: another process never reads it empty, which is nobody's.
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, String(process.pid), { mode: 0o600 })
   try {
+    if (existsSync(path) && lockOwner(path) === undefined) rmSync(path, { force: true })
     linkSync(draft, path)
+  } catch (error) {
+    const owner = lockOwner(path)
+    throw owner === undefined ? error : new JournalError(`process ${owner} uses this run directory`)
   } finally {
     rmSync(draft)
   }
