@@ -12,6 +12,7 @@ import type { Candidate } from '../routing/candidate.ts'
 import { Outflow } from './outflow.ts'
 import type { PlaneLog } from './parts.ts'
 import type { AnswerSink } from './sink.ts'
+import type { Turn } from './turn.ts'
 import type { Watch } from './watch.ts'
 import { Wire, type WireEvents } from './wire.ts'
 
@@ -44,6 +45,7 @@ export interface AttemptParts {
   readonly keepsContent: boolean
   readonly owner: AttemptOwner
   readonly watch: Watch
+  readonly turn: Turn
   readonly monotonic: () => number
   readonly log: PlaneLog
 }
@@ -242,7 +244,16 @@ export class Attempt implements WireEvents {
     this.origin = request.origin
     const wire = new Wire(this, part)
     this.#wires.push(wire)
-    wire.send(this.candidate.upstream, request, body)
+    const send = (): void => {
+      try {
+        wire.send(this.candidate.upstream, request, body)
+      } catch (error) {
+        this.#unsent(error)
+      }
+    }
+    // Of streams that come together each waits for those before it, until its first word.
+    if (this.#parts.stream) send()
+    else this.#parts.turn.request(send)
   }
 
   #leave(wire: Wire): void {

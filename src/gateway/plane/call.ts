@@ -255,6 +255,7 @@ export class Call implements Watched, Waiting, AttemptOwner {
       owner: this,
       keepsContent: visit.caller.state.settings.content_logging,
       watch: this.#watch,
+      turn: visit.turn,
       monotonic,
       log,
     })

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnswerSink } from './sink.ts'
+import type { Turn } from './turn.ts'
 import type { Watch, Watched } from './watch.ts'
 
 /** What may wait for a client to read, before the upstream is read on. Contract: gateway.md 6. */
@@ -13,6 +14,7 @@ export class Client implements AnswerSink, Watched {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #watch: Watch
+  readonly #turn: Turn
   readonly #idleMs: number
   /** For the head, names and values in turn. */
   readonly #always: string[]
@@ -28,12 +30,13 @@ export class Client implements AnswerSink, Watched {
     request: IncomingMessage,
     response: ServerResponse,
     requestId: string,
-    { watch, idleMs }: { watch: Watch; idleMs: number },
+    { watch, turn, idleMs }: { watch: Watch; turn: Turn; idleMs: number },
   ) {
     this.requestId = requestId
     this.#request = request
     this.#response = response
     this.#watch = watch
+    this.#turn = turn
     this.#idleMs = idleMs
     this.#always = ['x-request-id', requestId, 'request-id', requestId]
   }
@@ -89,9 +92,11 @@ export class Client implements AnswerSink, Watched {
 
   end(chunk?: Buffer): void {
     if (chunk) this.bytesOut += chunk.length
-    if (this.#request.complete) this.#response.end(chunk)
-    else this.#endUnread(chunk)
-    this.#lookAfter()
+    this.#turn.answer(() => {
+      if (this.#request.complete) this.#response.end(chunk)
+      else this.#endUnread(chunk)
+      this.#lookAfter()
+    })
   }
 
   /** Who takes an answer at once, as nearly all do, is not watched. */

@@ -7,6 +7,7 @@ import { forwardedOf } from './forwarded.ts'
 import type { Inference } from './judge.ts'
 import type { PlaneParts } from './parts.ts'
 import type { AnswerSink } from './sink.ts'
+import type { Turn } from './turn.ts'
 import type { Watch } from './watch.ts'
 
 interface CountOrder {
@@ -15,6 +16,7 @@ interface CountOrder {
   readonly headers: Parameters<typeof forwardedOf>[1]
   readonly sink: AnswerSink
   readonly watch: Watch
+  readonly turn: Turn
 }
 
 export interface TokenCount {
@@ -38,7 +40,7 @@ export async function countTokens(parts: PlaneParts, order: CountOrder): Promise
 
 function relay(parts: PlaneParts, order: CountOrder, candidate: Candidate): Promise<AttemptEnd> {
   const { settings, monotonic, log } = parts
-  const { request, headers, sink, watch } = order
+  const { request, headers, sink, watch, turn } = order
   const { limits } = factsOf(candidate, settings)
   return new Promise((resolve) => {
     const attempt = new Attempt({
@@ -58,6 +60,7 @@ function relay(parts: PlaneParts, order: CountOrder, candidate: Candidate): Prom
         },
       },
       watch,
+      turn,
       monotonic,
       log,
     })

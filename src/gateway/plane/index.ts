@@ -3,7 +3,6 @@ import { GatewayError } from '../errors.ts'
 import { UpstreamFault } from '../exchange/exchange.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
 import { Access } from './access.ts'
-import { Backlog } from './backlog.ts'
 import { Client } from './client.ts'
 import { countTokens } from './count-tokens.ts'
 import { internalError, shuttingDown } from './faults.ts'
@@ -14,6 +13,7 @@ import { isDirect, isUnderPlane, placeOf, speaksAnthropic, type Place } from './
 import { readBody } from './read-body.ts'
 import { Roster } from './roster.ts'
 import { refusalBody, refuse, type Family } from './refusal.ts'
+import { Turn } from './turn.ts'
 import { Visit } from './visit.ts'
 import { Watch } from './watch.ts'
 
@@ -45,7 +45,7 @@ class RawPlane implements Plane {
   readonly #parts: PlaneParts
   readonly #access: Access
   readonly #watch: Watch
-  readonly #backlog: Backlog
+  readonly #turn: Turn
   readonly #visits = new Roster<Visit>()
   readonly #active = new Map<number, number>()
   #isClosing = false
@@ -56,7 +56,7 @@ class RawPlane implements Plane {
     this.#parts = parts
     this.#access = new Access(parts)
     this.#watch = new Watch(parts.monotonic)
-    this.#backlog = new Backlog(parts.log)
+    this.#turn = new Turn(parts.log)
   }
 
   handles(url: string): boolean {
@@ -84,8 +84,8 @@ class RawPlane implements Plane {
     const sent = headers['x-request-id']
     const isSent = typeof sent === 'string' && REQUEST_ID.test(sent)
     const requestId = isSent ? sent : ids('req_')
-    const limits = { watch: this.#watch, idleMs: settings.timeouts.idle }
-    const client = new Client(request, response, requestId, limits)
+    const shared = { watch: this.#watch, turn: this.#turn, idleMs: settings.timeouts.idle }
+    const client = new Client(request, response, requestId, shared)
     const isAnthropic = speaksAnthropic(place, url, headers['anthropic-version'] !== undefined)
     const family = { isAnthropic, requestId }
     response.on('close', () => {
@@ -101,7 +101,7 @@ class RawPlane implements Plane {
         place,
         request,
         family,
-        new Visit(this.#parts, { caller, place, headers, client, startedAt, backlog: this.#backlog }),
+        new Visit(this.#parts, { caller, place, headers, client, startedAt, turn: this.#turn }),
       )
     try {
       if (this.#isClosing) throw shuttingDown()
@@ -115,7 +115,7 @@ class RawPlane implements Plane {
 
   async close(): Promise<void> {
     this.#isClosing = true
-    this.#backlog.close()
+    this.#turn.close()
     if (this.#visits.size === 0) return
     const given = new AbortController()
     const idle = new Promise<void>((resolve) => (this.#tellIdle = resolve))
@@ -161,10 +161,10 @@ class RawPlane implements Plane {
 
   /** No inference, and no record. */
   #count(visit: Visit, message: IncomingMessage, family: Family): void {
-    const { client, headers } = visit
+    const { client, headers, turn } = visit
     const count = async (body: Buffer): Promise<void> => {
       const { request, selection } = select(this.#parts, visit, body, true)
-      const order = { request, candidates: selection.all, headers, sink: client, watch: this.#watch }
+      const order = { request, candidates: selection.all, headers, sink: client, watch: this.#watch, turn }
       const counted = await countTokens(this.#parts, order)
       sendBody(client, counted.body, counted.isEstimated ? ['x-mem-estimated', 'true'] : [])
     }

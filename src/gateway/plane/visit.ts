@@ -7,12 +7,12 @@ import type { AnswerFacts, UpstreamFault } from '../exchange/exchange.ts'
 import type { AttemptRecord, Outcome, Surface, UsageRecord } from '../model.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
-import type { Backlog } from './backlog.ts'
 import type { Client } from './client.ts'
 import type { Inference } from './judge.ts'
 import type { CacheResult, FinishedAttempt, LimitHold, PlaneParts } from './parts.ts'
 import type { Place } from './paths.ts'
 import { Tally } from './tally.ts'
+import type { Turn } from './turn.ts'
 
 const CLIENT_CHARACTERS = 100
 
@@ -37,7 +37,7 @@ const NOTHING = new Tally()
 
 type VisitFacts = Pick<Visit, 'caller' | 'headers' | 'client' | 'startedAt'> & {
   readonly place: Place
-  readonly backlog: Backlog
+  readonly turn: Turn
 }
 
 /** An inference request of somebody known: what it takes and what its record tells. */
@@ -46,11 +46,11 @@ export class Visit {
   readonly surface: Surface
   readonly headers: IncomingHttpHeaders
   readonly client: Client
+  readonly turn: Turn
   /** Monotonic, and of the clock. */
   readonly startedAt: number
   readonly #beganAt: number
   readonly #parts: PlaneParts
-  readonly #backlog: Backlog
   /** As asked; empty until it is known. */
   model = ''
   stream = false
@@ -71,7 +71,7 @@ export class Visit {
 
   constructor(parts: PlaneParts, facts: VisitFacts) {
     this.#parts = parts
-    this.#backlog = facts.backlog
+    this.turn = facts.turn
     this.caller = facts.caller
     this.surface = facts.place.kind === 'inference' ? facts.place.surface : 'messages'
     this.headers = facts.headers
@@ -91,14 +91,13 @@ export class Visit {
     this.#end = end
     this.#endedAt = this.#parts.monotonic()
     this.hold?.end(end.tally?.tokens ?? 0)
-    this.#backlog.add(this)
+    this.turn.record(() => this.#settle(end))
   }
 
   /** Leaves the record. */
-  settle(): void {
-    if (!this.#end) return
-    this.#record = this.#recordOf(this.#end)
-    this.#parts.metering.record(this.#record, this.#end.content)
+  #settle(end: VisitEnd): void {
+    this.#record = this.#recordOf(end)
+    this.#parts.metering.record(this.#record, end.content)
     this.#tell()
   }
 

@@ -37,6 +37,7 @@ export class Wire implements Dispatcher.DispatchHandler {
   }
 
   send({ dispatcher }: Upstream, { origin, path, method, headers }: UpstreamRequest, body: Buffer): void {
+    if (this.#isOver) return
     dispatcher.dispatch({ origin, path, method, headers, body }, this)
   }
 

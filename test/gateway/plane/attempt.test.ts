@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { Attempt, type AttemptEnd } from '../../../src/gateway/plane/attempt.ts'
+import { Turn } from '../../../src/gateway/plane/turn.ts'
 import { Watch } from '../../../src/gateway/plane/watch.ts'
 import { candidateOf, chat } from '../exchange/support.ts'
 
@@ -27,6 +28,7 @@ async function unsent(error: Error): Promise<{ end: AttemptEnd; told: string[] }
     throw error
   }
   const told: string[] = []
+  const log = { error: (_fields: object, message: string) => void told.push(message) }
   const end = await new Promise<AttemptEnd>((resolve) => {
     new Attempt({
       candidate: { ...candidate, upstream: { ...upstream, request } },
@@ -39,8 +41,9 @@ async function unsent(error: Error): Promise<{ end: AttemptEnd; told: string[] }
       keepsContent: false,
       owner: { commit: () => undefined, ended: (_attempt, how) => resolve(how) },
       watch: new Watch(() => 0),
+      turn: new Turn(log),
       monotonic: () => 0,
-      log: { error: (_fields, message) => void told.push(message) },
+      log,
     }).run()
   })
   return { end, told }
