@@ -61,7 +61,7 @@ export const run = defineCommand({
     'run deploy.hcl --resume ~/.mem/runs/<run id>',
   ],
   async run(context, input) {
-    const { io, settings, output } = context
+    const { io, settings } = context
     const { file, strict = false } = input
     exclusive(input, 'only', 'until')
     exclusive(input, 'resume', 'from-failed')
@@ -127,21 +127,30 @@ export const run = defineCommand({
       release()
       progress?.end()
     }
-    const unwritten = input.report === undefined ? undefined : writeReport(input.report, report)
     if (input['run-dir'] === undefined && report.journal !== undefined)
       pruneRuns(configured.state_dir, configured.keep_runs)
-    for (const { code, message, range } of report.warnings)
-      output.note(`warning: ${code}: ${message}${range === undefined ? '' : ` at ${range.toString()}`}`)
-    for (const { node, code, message } of report.toleratedFailures)
-      output.note(`tolerated: ${node} failed: ${code}: ${message}`)
-    await printReport(io, settings.output, report)
-    if (report.exitCode !== 0) {
-      if (unwritten !== undefined) output.note(`warning: ${unwritten}`)
-      throw runFailure(report, file, input)
-    }
-    if (unwritten !== undefined) throw new CliError(EXIT.failure, unwritten)
+    await conclude(context, input, report)
   },
 })
+
+/** Writes and prints what came of a run. @throws CliError when it failed, or its report could not be written */
+async function conclude(
+  { io, settings, output }: Context,
+  input: Parameters<typeof runFailure>[2] & { readonly file: string; readonly report: string | undefined },
+  report: RunReport,
+): Promise<void> {
+  const unwritten = input.report === undefined ? undefined : writeReport(input.report, report)
+  for (const { code, message, range } of report.warnings)
+    output.note(`warning: ${code}: ${message}${range === undefined ? '' : ` at ${range.toString()}`}`)
+  for (const { node, code, message } of report.toleratedFailures)
+    output.note(`tolerated: ${node} failed: ${code}: ${message}`)
+  await printReport(io, settings.output, report)
+  if (report.exitCode !== 0) {
+    if (unwritten !== undefined) output.note(`warning: ${unwritten}`)
+    throw runFailure(report, input.file, input)
+  }
+  if (unwritten !== undefined) throw new CliError(EXIT.failure, unwritten)
+}
 
 interface ResumeFlags {
   readonly resume: string | undefined
