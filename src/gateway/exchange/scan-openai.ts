@@ -62,6 +62,7 @@ export class OpenAiScan implements Scan {
       this.#head === undefined ||
       isPresent(raw, 'usage"') ||
       isPresent(raw, 'error"') ||
+      raw.startsWith('"error"', valueAt(raw, 'object"')) ||
       (this.#options.isMistral && isMistrals(raw))
     if (isRare) return this.#parsed(raw)
     this.#content(raw)
@@ -102,8 +103,9 @@ export class OpenAiScan implements Scan {
     const { data } = readFrame(raw)
     const chunk = parseJson(data)
     if (!chunk) return undefined // a comment, or nothing that a client could read either
-    const { error, choices, usage, x_groq: groq, model, id } = chunk
-    if (error !== undefined && error !== null) throw eventFault(data, this.#options.view, undefined, this.facts)
+    const { error, object, choices, usage, x_groq: groq, model, id } = chunk
+    if ((error !== undefined && error !== null) || object === 'error')
+      throw eventFault(data, this.#options.view, undefined, this.facts)
     this.#reach('started')
     if (typeof model === 'string' && model !== '') this.facts.responseModel = model
     if (typeof id === 'string' && id !== '') this.facts.responseId = id

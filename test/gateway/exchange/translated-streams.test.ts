@@ -198,16 +198,6 @@ describe('gateway#69 what is malformed', () => {
       stop_reason: 'max_tokens',
     })
   })
-
-  test('calls that an anthropic client could not tell apart', () => {
-    const call = (index: number, text: string) => ({
-      choices: [{ delta: { tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: text } }] } }],
-    })
-    const woven = sse(call(0, '{'), call(1, '{'), call(0, '}'))
-    expect(faultOf(() => messages(candidateOf('openai'), stream).stream().read(Buffer.from(woven)))).toMatchObject({
-      class: 'transient',
-    })
-  })
 })
 
 describe('errors inside a stream', () => {

@@ -2,6 +2,7 @@ import { collect, type Piece } from '../answer.ts'
 import { AnswerError, NO_USAGE, type Said, type StopReason, type Usage } from '../events.ts'
 import type { Family } from '../form.ts'
 import { parseJson, type Json } from '../json.ts'
+import { CallOrder } from './call-order.ts'
 import { unsigned } from './unsigned.ts'
 
 const STOP: Readonly<Record<StopReason, string>> = {
@@ -77,6 +78,7 @@ type Block = 'text' | 'thinking' | 'tool_use' | 'redacted_thinking'
 export class AnthropicStreamWriter {
   readonly #head: { readonly id: string; readonly model: string }
   readonly #estimate: Usage
+  readonly #calls = new CallOrder()
   #usage: Usage | undefined
   #stop: Json = stopOf('stop', undefined)
   #index = -1
@@ -92,6 +94,13 @@ export class AnthropicStreamWriter {
 
   /** @throws AnswerError */
   write(event: Said): string {
+    return this.#calls
+      .arrange(event)
+      .map((each) => this.#said(each))
+      .join('')
+  }
+
+  #said(event: Said): string {
     switch (event.kind) {
       case 'start': {
         const usage = anthropicUsageOf({ ...NO_USAGE, input: this.#estimate.input })
@@ -126,8 +135,8 @@ export class AnthropicStreamWriter {
         return this.#begin('tool_use', { type: 'tool_use', id, name, input: {} }, index)
       }
       case 'arguments':
-        // This dialect has no place for pieces of a call that is not the open one. Providers send calls one by one.
-        if (this.#open?.call !== event.index) throw new AnswerError('tool calls are interleaved')
+        // This dialect has no place for pieces of a call that is over.
+        if (this.#open?.call !== event.index) throw new AnswerError('a tool call goes on behind its end')
         return this.#delta({ type: 'input_json_delta', partial_json: event.text })
       case 'usage':
         this.#usage = event.usage
@@ -141,7 +150,8 @@ export class AnthropicStreamWriter {
   /** Behind the last event. */
   end(estimate: Usage): string {
     const usage = anthropicUsageOf(this.#usage ?? estimate)
-    return `${this.#close()}${line('message_delta', { delta: this.#stop, usage })}${line('message_stop', {})}`
+    const waiting = this.#calls.rest().map((each) => this.#said(each))
+    return `${waiting.join('')}${this.#close()}${line('message_delta', { delta: this.#stop, usage })}${line('message_stop', {})}`
   }
 
   #piece(block: Block, empty: Json, delta: Json): string {

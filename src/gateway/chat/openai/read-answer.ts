@@ -39,6 +39,7 @@ const answerSchema = z.object({
   usage: z.unknown().optional(),
   x_groq: z.object({ usage: z.unknown().optional() }).nullish(),
   error: z.unknown().optional(),
+  object: z.unknown().optional(),
 })
 
 const STOPS: Readonly<Record<string, StopReason>> = {
@@ -79,7 +80,8 @@ export const openAiStop = (reason: string): StopReason => STOPS[reason] ?? 'stop
 /** Reads the chunks of a stream, or a whole answer as if it were one. Contract: gateway.md 5.4. */
 export class OpenAiReader {
   #started = false
-  #calls = -1
+  /** Of the calls so far. */
+  readonly #ids: string[] = []
   /** Calls by the index that the provider gives them. */
   readonly #indexes = new Map<number, number>()
   readonly #callId: (index: number) => string
@@ -94,7 +96,7 @@ export class OpenAiReader {
     if (data === '[DONE]') return []
     const answer = parseAnswer(data)
     const events: ChatEvent[] = []
-    if (present(answer.error) !== undefined) return [{ kind: 'error', data }]
+    if (present(answer.error) !== undefined || answer.object === 'error') return [{ kind: 'error', data }]
     const usage = openAiUsage(answer.usage) ?? openAiUsage(answer.x_groq?.usage)
     const [choice] = answer.choices ?? []
     if (!this.#started && choice) {
@@ -123,21 +125,28 @@ export class OpenAiReader {
   /** A function that had to be called ends with `stop`, as if nothing had been called. */
   #stop(finish: string): StopReason {
     const reason = openAiStop(finish)
-    return reason === 'stop' && this.#calls >= 0 ? 'tool_calls' : reason
+    return reason === 'stop' && this.#ids.length > 0 ? 'tool_calls' : reason
   }
 
-  /** Some providers leave the index out: a call with an id is then a new one. */
   #call({ index, id, function: called }: z.output<typeof callSchema>): ChatEvent[] {
     const events: ChatEvent[] = []
-    const key = index ?? (typeof id === 'string' ? this.#calls + 1 : this.#calls)
-    let at = this.#indexes.get(key)
+    const told = id === '' ? undefined : (id ?? undefined)
+    let at = this.#known(index ?? undefined, told, Boolean(called?.name))
     if (at === undefined) {
-      at = ++this.#calls
-      this.#indexes.set(key, at)
-      events.push({ kind: 'call', index: at, id: id ?? this.#callId(at), name: called?.name ?? '' })
+      at = this.#ids.push(told ?? this.#callId(this.#ids.length)) - 1
+      if (typeof index === 'number') this.#indexes.set(index, at)
+      events.push({ kind: 'call', index: at, id: this.#ids[at] ?? '', name: called?.name ?? '' })
     }
     if (called?.arguments) events.push({ kind: 'arguments', index: at, text: called.arguments })
     return events
+  }
+
+  /** The call that goes on. Some providers leave the index out, or give all calls the same one. */
+  #known(index: number | undefined, id: string | undefined, isNamed: boolean): number | undefined {
+    const last = isNamed ? undefined : this.#ids.length - 1
+    const at = index !== undefined ? this.#indexes.get(index) : id !== undefined ? this.#ids.indexOf(id) : last
+    if (at === undefined || at < 0) return undefined
+    return isNamed && id !== undefined && id !== this.#ids[at] ? undefined : at
   }
 }
 

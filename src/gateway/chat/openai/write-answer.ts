@@ -75,6 +75,9 @@ export class OpenAiStreamWriter {
   readonly #head: AnswerHead
   readonly #withUsage: boolean
   #usage: Usage | undefined
+  #stop: StopReason | undefined
+  /** Calls that have no arguments yet. */
+  readonly #bare = new Set<number>()
   /** The thought that waits for its signature. */
   #thought = ''
 
@@ -101,23 +104,32 @@ export class OpenAiStreamWriter {
         return this.#chunk({ thinking_blocks: [{ type: 'redacted_thinking', data: event.data }] })
       case 'call': {
         const { index, id, name, signature } = event
+        this.#bare.add(index)
         const call = { index, id, type: 'function', function: { name, arguments: '' }, ...signatureOf(signature) }
         return this.#chunk({ tool_calls: [call] })
       }
       case 'arguments':
-        return this.#chunk({ tool_calls: [{ index: event.index, function: { arguments: event.text } }] })
+        this.#bare.delete(event.index)
+        return this.#arguments(event.index, event.text)
       case 'usage':
         this.#usage = event.usage
         return ''
       case 'stop':
-        return this.#chunk({}, FINISH[event.reason])
+        this.#stop = event.reason // some providers give one with every piece
+        return ''
     }
   }
 
   /** Behind the last event. */
   end(estimate: Usage): string {
+    const bare = [...this.#bare].map((index) => this.#arguments(index, '{}')).join('')
+    const stop = this.#stop ? this.#chunk({}, FINISH[this.#stop]) : ''
     const usage = { choices: [], usage: openAiUsageOf(this.#usage ?? estimate) }
-    return `${this.#withUsage ? this.#data(usage) : ''}data: [DONE]\n\n`
+    return `${bare}${stop}${this.#withUsage ? this.#data(usage) : ''}data: [DONE]\n\n`
+  }
+
+  #arguments(index: number, text: string): string {
+    return this.#chunk({ tool_calls: [{ index, function: { arguments: text } }] })
   }
 
   #chunk(delta: Json, finish: string | null = null): string {

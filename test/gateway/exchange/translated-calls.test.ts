@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import { candidateOf, chat, chunksIn, eventsIn, faultOf, messages, named, sse, streamOf } from './support.ts'
+
+const stream = { stream: true }
+
+interface Chunk {
+  choices: { delta: { tool_calls?: { function: { arguments: string } }[] }; finish_reason: string | null }[]
+}
+
+describe('gateway#55 calls as providers tell them, which are no two alike', () => {
+  const piece = (delta: object, finish: string | null = null) => ({ choices: [{ delta, finish_reason: finish }] })
+  const call = (index: number | undefined, id: string | undefined, name: string | undefined, text: string) =>
+    piece({ tool_calls: [{ index, id, function: { name, arguments: text } }] })
+  const inputs = (text: string): [unknown, unknown][] => {
+    const said = new Map<number, [unknown, string]>()
+    for (const { data } of eventsIn(text)) {
+      const { type, index, content_block: block, delta } = JSON.parse(data)
+      if (type === 'content_block_start') said.set(index, [block.id, ''])
+      const [id, json] = said.get(index) ?? []
+      if (type === 'content_block_delta') said.set(index, [id, json + delta.partial_json])
+    }
+    return [...said.values()].map(([id, json]) => [id, JSON.parse(json || '{}')])
+  }
+  const end = [piece({}, 'tool_calls'), '[DONE]']
+
+  test.each([
+    ['woven', [call(0, 'a', 'f', '{'), call(1, 'b', 'g', '{"y"'), call(0, undefined, undefined, '"x":1}')], ':2}'],
+    ['begun together', [call(0, 'a', 'f', ''), call(1, 'b', 'g', '{"y":'), call(0, '', '', '{"x":1}')], '2}'],
+  ])('%s', (_name, pieces, rest) => {
+    const { text } = streamOf(messages(candidateOf('openai'), stream), [
+      sse(...pieces, call(1, undefined, undefined, rest), ...end),
+    ])
+    expect(inputs(text)).toEqual([
+      ['a', { x: 1 }],
+      ['b', { y: 2 }],
+    ])
+    expect(text).toContain('"stop_reason":"tool_use"')
+  })
+
+  test('all with the same index', () => {
+    const pieces = [call(0, 'a', 'f', '{"x":1}'), call(0, 'b', 'f', '{"x"'), call(0, undefined, undefined, ':2}')]
+    const { text } = streamOf(messages(candidateOf('openai'), stream), [sse(...pieces, ...end)])
+    expect(inputs(text)).toEqual([
+      ['a', { x: 1 }],
+      ['b', { x: 2 }],
+    ])
+  })
+
+  test('without an index, with the id in every piece or in none', () => {
+    const pieces = [
+      call(undefined, 'a', 'f', '{"x"'),
+      call(undefined, 'a', undefined, ':1}'),
+      call(undefined, undefined, 'g', '{"y"'),
+      call(undefined, undefined, undefined, ':2}'),
+    ]
+    const { text } = streamOf(messages(candidateOf('openai'), stream), [sse(...pieces, ...end)])
+    expect(inputs(text)).toEqual([
+      ['a', { x: 1 }],
+      [expect.stringMatching(/^call_/), { y: 2 }],
+    ])
+  })
+
+  test('a call without arguments has none that are JSON', () => {
+    const { text } = streamOf(chat(candidateOf('anthropic'), stream), [
+      named(
+        { type: 'message_start' },
+        {
+          type: 'content_block_start',
+          index: 0,
+          content_block: { type: 'tool_use', id: 'a', name: 'f', input: {} },
+        } as never,
+        { type: 'content_block_delta', index: 0, delta: { type: 'input_json_delta', partial_json: '' } } as never,
+        { type: 'content_block_stop', index: 0 } as never,
+        { type: 'message_delta', delta: { stop_reason: 'tool_use' } } as never,
+        { type: 'message_stop' },
+      ),
+    ])
+    const deltas = (chunksIn(text) as unknown as Chunk[]).map(({ choices }) => choices[0]?.delta)
+    expect(deltas.flatMap((delta) => delta?.tool_calls ?? []).map((each) => each.function.arguments)).toEqual([
+      '',
+      '{}',
+    ])
+  })
+})
+
+test('gateway#67 a reason to stop that comes with every piece is told once, at the end', () => {
+  const said = (text: string) => ({ candidates: [{ content: { parts: [{ text }] }, finishReason: 'STOP' }] })
+  const { text } = streamOf(chat(candidateOf('gemini'), stream), [sse(said('a'), said('b'))])
+  const chunks = chunksIn(text) as unknown as Chunk[]
+  expect(chunks.map(({ choices }) => choices[0]?.finish_reason)).toEqual([null, null, null, 'stop'])
+})
+
+test('gateway#36 #79 an error that is an object of its own is none of the answer', () => {
+  const broken = sse({ object: 'error', message: 'no more memory', type: 'InternalServerError', code: 500 }, '[DONE]')
+  const begun = sse({ choices: [{ delta: { content: 'x' }, finish_reason: null }] })
+  for (const exchange of [chat, messages].map((make) => make(candidateOf('openai-compatible'), stream))) {
+    for (const text of [broken, begun + broken]) {
+      const fault = faultOf(() => exchange.stream().read(Buffer.from(text)))
+      expect(fault).toMatchObject({ class: 'transient', error: { message: 'no more memory' } })
+    }
+  }
+})
