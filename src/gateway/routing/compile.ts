@@ -12,7 +12,7 @@ export interface Usable {
   readonly connections: readonly Connection[]
   readonly aliases: ReadonlyMap<string, Alias>
   readonly models: ModelTable
-  /** Asked and upstream names nobody may use. */
+  /** Names nobody may use: as asked, of members of aliases and behind `<kind>/` too, and upstream. */
   readonly blocked: Names
   /** Asked and fallback names of the key; empty = any. */
   readonly allowed: Names
@@ -35,23 +35,21 @@ export function compileRoute(usable: Usable, name: string, surface: Surface, pin
   const tiers: Route['tiers'][number][] = []
   const seen = new Set<string>()
   for (const each of pinned ? [name] : chainOf(usable, name)) {
-    const found = candidatesOf(usable, each, surface, pinned).filter(({ upstream, model }) => {
-      const id = `${upstream.credential.id}/${model}`
+    const found = candidatesOf(usable, each, surface, pinned).filter(({ upstream, model, isBlocked }) => {
+      const id = `${upstream.credential.id}/${isBlocked}/${model}`
       return !seen.has(id) && seen.add(id)
     })
-    const allowed = found.filter(({ model }) => !usable.blocked.has(model))
+    const allowed = found.filter(({ isBlocked }) => !isBlocked)
     all.push(...allowed)
     tiers.push(...tiersOf(allowed, usable.sequenceOf))
-    blocked.push(...found.filter(({ model }) => usable.blocked.has(model)))
+    blocked.push(...found.filter(({ isBlocked }) => isBlocked))
   }
   return { alias: usable.aliases.get(name), all, tiers, blocked }
 }
 
 /** Whether anybody serves it. */
 export const isServed = (usable: Usable, name: string, surface: Surface): boolean =>
-  [...chainOf(usable, name)].some((each) =>
-    candidatesOf(usable, each, surface).some(({ model }) => !usable.blocked.has(model)),
-  )
+  [...chainOf(usable, name)].some((each) => candidatesOf(usable, each, surface).some(({ isBlocked }) => !isBlocked))
 
 /** The name and those that stand in for it, in turn; each once, so that cycles end. */
 function chainOf(usable: Usable, name: string): Set<string> {
@@ -95,5 +93,6 @@ function routed(usable: Usable, name: string, upstream: Upstream, model: string,
     group: credential.fallbackGroup,
     condition,
     modelCondition: condition.model(model),
+    isBlocked: usable.blocked.has(found.name) || usable.blocked.has(model),
   }
 }

@@ -8,6 +8,8 @@ export interface Routed extends Candidate {
   readonly group: string | undefined
   readonly condition: CredentialCondition
   readonly modelCondition: ModelCondition
+  /** Its name, as asked or upstream, is one that nobody may use. */
+  readonly isBlocked: boolean
 }
 
 /** A name as it is routed for one scope: made once, used by every request. */
@@ -16,7 +18,7 @@ export interface Route {
   readonly all: readonly Routed[]
   /** In the order in which they are tried: the asked name's before those of fallback names. */
   readonly tiers: readonly WeightedPick<Routed>[]
-  /** Left out for their upstream name. */
+  /** Left out for their name. */
   readonly blocked: readonly Routed[]
 }
 

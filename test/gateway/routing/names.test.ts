@@ -240,6 +240,30 @@ test('gateway#96 a blocked model is refused by its asked and its upstream name, 
   })
 })
 
+test('gateway#96 a blocked name stays blocked behind its kind and as a member of an alias, whatever it is upstream', () => {
+  const { select, router, caller } = routing({
+    credentials: [credential(1, { modelMapping: new Map([['dear', 'big-1']]) })],
+    aliases: [
+      alias(1, 'through', { members: [{ credential_id: 1, model: 'dear' }] }),
+      alias(2, 'own', {
+        scope: 'user',
+        user_id: 7,
+        members: [
+          { credential_id: 1, model: 'dear' },
+          { credential_id: 1, model: 'big-1' },
+        ],
+      }),
+    ],
+    settings: { blocked_models: ['dear'] },
+  })
+  for (const name of ['dear', 'openai/dear', 'through']) {
+    expect(refusal(() => select(name))).toMatchObject({ code: 'model_blocked', status: 403 })
+  }
+  expect(refusal(() => select('openai/dear', { pin: '1' })).code).toBe('model_blocked')
+  expect(tries(select('own', { userId: 7 }))).toEqual(['1/big-1'])
+  expect(router.models(caller()).map(({ id }) => id)).not.toContain('through')
+})
+
 test('gateway#53 responses and embeddings go to kinds that have them', () => {
   const { select } = routing({
     credentials: [credential(1), credential(2, { kind: 'anthropic', defaultModel: 'gpt-4o' })],
