@@ -58,7 +58,7 @@ export const weight = z
   .number('must be a number')
   .min(0, 'must be 0 to 1000')
   .max(1000, 'must be 0 to 1000')
-  .refine((value) => Math.abs(value * 1000 - Math.round(value * 1000)) < 1e-6, 'must have 3 decimals at most')
+  .refine((value) => Math.round(value * 1000) / 1000 === value, 'must have 3 decimals at most')
 
 export const priority = z.int('must be a whole number').min(0, 'must be 0 to 100').max(100, 'must be 0 to 100')
 

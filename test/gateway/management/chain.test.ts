@@ -69,6 +69,7 @@ test('weights of up to three decimals, and no finer, are weights', () => {
     fc.property(fc.nat(1_000_000), (thousandths) => {
       expect(weight.safeParse(thousandths / 1000).success).toBe(true)
       expect(weight.safeParse(thousandths / 1000 + 0.0005).success).toBe(false)
+      expect(weight.safeParse(thousandths / 1000 + 1e-10).success).toBe(false)
     }),
   )
 })
