@@ -1,4 +1,4 @@
-import type { ChatRequest, Effort } from './form.ts'
+import type { ChatRequest, Effort, Part } from './form.ts'
 
 /** What a writer knows of the model that it writes for. Contract: gateway.md 2.1, 2.5. */
 export interface Target {
@@ -24,6 +24,12 @@ export function canThink({ turns }: ChatRequest): boolean {
   const last = turns.findLast(({ role }) => role === 'assistant')
   if (!last?.parts.some(({ kind }) => kind === 'call') || turns.at(-1)?.parts[0]?.kind !== 'result') return true
   return last.parts.some((part) => part.kind === 'reasoning' && part.family === 'claude' && isSigned(part))
+}
+
+/** Without text of spaces alone, which Claude refuses; models say such before their calls. */
+export function withoutBlanks(parts: readonly Part[]): readonly Part[] {
+  const said = parts.filter((part) => part.kind !== 'text' || part.text.trim() !== '')
+  return said.length > 0 ? said : parts
 }
 
 export const isSigned = ({ signature, sealed }: { signature?: string; sealed?: string }): boolean =>

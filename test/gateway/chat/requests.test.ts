@@ -343,6 +343,10 @@ test('gateway#64 reasoning goes back to the family it came from, and to no other
 test.each([
   [{ n: 2 }, 'n'],
   [{ functions: [] }, 'functions'],
+  [
+    { messages: [{ role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } }] },
+    'messages[0].function_call',
+  ],
   [{ messages: [{ role: 'user', content: [{ type: 'video' }] }] }, 'messages[0].content'],
   [
     { messages: [{ role: 'assistant', tool_calls: [call('a', '[1]')] }] },
@@ -353,6 +357,51 @@ test.each([
   [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
 ])('gateway#65 %j is refused with its place', (body, param) => {
   expect(() => openAi('anthropic', body)).toThrow(expect.objectContaining({ param: expect.stringContaining(param) }))
+})
+
+test('gateway#65 what is null is not asked for', () => {
+  const nothing = { n: null, functions: null, function_call: null, tools: null, stop: null, logprobs: null }
+  const said = { role: 'assistant', content: 'x', function_call: null, tool_calls: null, refusal: null }
+  const { body, dropped } = openAi('anthropic', { ...nothing, messages: [said, { role: 'user', content: 'y' }] })
+  expect(body).toEqual({
+    max_tokens: 4096,
+    messages: [
+      { role: 'assistant', content: [{ type: 'text', text: 'x' }] },
+      { role: 'user', content: [{ type: 'text', text: 'y' }] },
+    ],
+  })
+  expect(dropped).toEqual([])
+})
+
+test.each(['anthropic', 'converse'] as const)(
+  'text of spaces, which models say before calls, is kept from %s',
+  (to) => {
+    const messages = [
+      { role: 'user', content: 'q' },
+      { role: 'assistant', content: '\n\n', tool_calls: [call('a')] },
+      answer('a'),
+    ]
+    expect(JSON.stringify(openAi(to, { messages }).body)).not.toContain('\\n')
+  },
+)
+
+test('gateway#57 no two documents of a Converse request have the same name', () => {
+  const file = (filename?: string): object => ({
+    type: 'file',
+    file: { file_data: 'data:application/pdf;base64,AAAA', filename },
+  })
+  const content = [file(), file(), file('a_b.pdf'), file('A-b.pdf'), { type: 'text', text: 'Compare.' }]
+  const { messages } = openAi('converse', { messages: [{ role: 'user', content }] }).body
+  expect(JSON.stringify(messages).match(/"name":"[^"]*"/g)).toEqual(
+    ['document', 'document (2)', 'a-b', 'A-b (2)'].map((name) => `"name":"${name}"`),
+  )
+})
+
+test('a strict tool is named where the provider promises nothing', () => {
+  const tools = [{ ...TOOL, function: { ...TOOL.function, strict: true } }]
+  expect(openAi('gemini', { tools }).dropped).toEqual(['tools.strict'])
+  expect(openAi('gemini', { tools: [TOOL] }).dropped).toEqual([])
+  expect(openAi('anthropic', { tools }).dropped).toEqual([])
 })
 
 test('later system text moves to the front and is named; what no dialect carries is named', () => {

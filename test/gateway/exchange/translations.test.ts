@@ -176,6 +176,9 @@ describe('gateway#55 what a tool shows reaches each provider', () => {
     expect(() => messages(openai, { tools: [{ type: 'web_search_20250305', name: 'w' }] })).toThrow(
       expect.objectContaining({ code: 'unsupported_content', param: 'tools[0].type' }),
     )
+    expect(() => messages(openai, { mcp_servers: [{ type: 'url', url: 'https://x.test', name: 'x' }] })).toThrow(
+      expect.objectContaining({ code: 'unsupported_parameter', param: 'mcp_servers' }),
+    )
   })
 })
 

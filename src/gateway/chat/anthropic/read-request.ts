@@ -1,6 +1,7 @@
 import { effortOf } from '../effort.ts'
 import {
   FAMILIES,
+  UnsayableError,
   type ChatRequest,
   type Drop,
   type Effort,
@@ -20,6 +21,9 @@ const SAID: ReadonlySet<string> = new Set(['model', ...Object.keys(anthropicRequ
 /** An Anthropic messages request in the inner form. Contract: gateway.md 5.3. @throws UnsayableError */
 export function readAnthropicRequest(body: unknown, drop: Drop): ChatRequest {
   const request = parseBody(anthropicRequest, body)
+  if (request.mcp_servers?.length) {
+    throw new UnsayableError('unsupported_parameter', 'mcp_servers', 'this model has no tools that the provider runs')
+  }
   for (const [field, value] of Object.entries(request)) if (!SAID.has(field) && value !== null) drop(field)
   const { tool_choice: choice, output_config: output, metadata } = request
   const effort = effortIn(request)

@@ -101,6 +101,7 @@ export const anthropicRequest = z.looseObject({
     })
     .nullish()
     .transform(present),
+  mcp_servers: z.array(z.unknown()).nullish().transform(present),
   metadata: z
     .object({ user_id: z.string().nullish().transform(present) })
     .nullish()

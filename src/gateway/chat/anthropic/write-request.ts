@@ -9,7 +9,7 @@ import {
   type ToolChoice,
 } from '../form.ts'
 import type { Json } from '../json.ts'
-import { canThink, forcesTool, isSigned, type Target } from '../target.ts'
+import { canThink, forcesTool, isSigned, withoutBlanks, type Target } from '../target.ts'
 
 const JSON_LINE = 'Answer with one JSON value and nothing else.'
 
@@ -33,7 +33,7 @@ export function writeAnthropicRequest(request: ChatRequest, target: Target, drop
   return {
     max_tokens: maxTokens,
     ...(system.length > 0 && { system }),
-    messages: request.turns.map(({ role, parts }) => ({ role, content: parts.flatMap((part) => blockOf(part)) })),
+    messages: request.turns.map(({ role, parts }) => ({ role, content: withoutBlanks(parts).flatMap(blockOf) })),
     ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
     ...(toolChoice && { tool_choice: toolChoice }),
     ...sampling(request, target.sampling && !thinking, drop),

@@ -1,7 +1,7 @@
 import { budgetOf, knownEffort } from '../effort.ts'
 import { UnsayableError, type CacheMark, type ChatRequest, type Drop, type Part, type Tool } from '../form.ts'
 import { optional, type Json } from '../json.ts'
-import { canThink, forcesTool, isSigned, type Target } from '../target.ts'
+import { canThink, forcesTool, isSigned, withoutBlanks, type Target } from '../target.ts'
 
 const JSON_LINE = 'Answer with one JSON value and nothing else.'
 const ANY_OBJECT = { type: 'object', properties: {} }
@@ -45,9 +45,13 @@ export function writeConverseRequest(request: ChatRequest, target: Target, drop:
     ...request.system.flatMap(({ text, cache }) => [{ text }, ...cachePoint(cache)]),
     ...(format?.type === 'json' ? [{ text: JSON_LINE }] : []),
   ]
+  const nameOf = documentNames()
   return optional({
     system: system.length > 0 ? system : undefined,
-    messages: request.turns.map(({ role, parts }) => ({ role, content: parts.flatMap(blocksOf) })),
+    messages: request.turns.map(({ role, parts }) => ({
+      role,
+      content: withoutBlanks(parts).flatMap((part) => blocksOf(part, nameOf)),
+    })),
     toolConfig: toolConfigOf(request),
     inferenceConfig: Object.keys(inference).length > 0 ? inference : undefined,
     additionalModelRequestFields: thinking && { thinking },
@@ -99,11 +103,11 @@ function choiceOf(choice: 'auto' | 'required' | { readonly name: string }): Json
   return choice === 'auto' ? { auto: {} } : { any: {} }
 }
 
-function blocksOf(part: Part): Json[] {
-  return [...blockOf(part), ...('cache' in part ? cachePoint(part.cache) : [])]
+function blocksOf(part: Part, nameOf: (name: string) => string): Json[] {
+  return [...blockOf(part, nameOf), ...('cache' in part ? cachePoint(part.cache) : [])]
 }
 
-function blockOf(part: Part): Json[] {
+function blockOf(part: Part, nameOf: (name: string) => string): Json[] {
   switch (part.kind) {
     case 'text':
       return [{ text: part.text }]
@@ -113,7 +117,7 @@ function blockOf(part: Part): Json[] {
       }
       return [{ image: { format: part.source.mediaType.replace('image/', ''), source: { bytes: part.source.data } } }]
     case 'document':
-      return [{ document: { format: 'pdf', name: documentName(part.name), source: { bytes: part.data } } }]
+      return [{ document: { format: 'pdf', name: nameOf(part.name), source: { bytes: part.data } } }]
     case 'audio':
       throw new UnsayableError('unsupported_content', 'messages', 'this model takes no audio')
     case 'reasoning':
@@ -127,7 +131,7 @@ function blockOf(part: Part): Json[] {
         {
           toolResult: {
             toolUseId: part.id,
-            content: part.content.flatMap(blockOf),
+            content: part.content.flatMap((each) => blockOf(each, nameOf)),
             status: part.isError ? 'error' : 'success',
           },
         },
@@ -135,13 +139,25 @@ function blockOf(part: Part): Json[] {
   }
 }
 
-/** Letters, digits, spaces, hyphens and brackets, no two spaces in a row. Source: Bedrock, DocumentBlock. */
-const documentName = (name: string): string =>
-  name
-    .replace(/\.pdf$/i, '')
-    .replace(/[^\w\s()[\]-]|_/g, '-')
-    .replace(/\s+/g, ' ')
-    .slice(0, 200) || 'document'
+/**
+ * Letters, digits, spaces, hyphens and brackets, no two spaces in a row, and no two documents of one name. Source: Bedrock,
+ * DocumentBlock.
+ */
+function documentNames(): (name: string) => string {
+  const taken = new Set<string>()
+  return (name) => {
+    const plain =
+      name
+        .replace(/\.pdf$/i, '')
+        .replace(/[^\w\s()[\]-]|_/g, '-')
+        .replace(/\s+/g, ' ')
+        .slice(0, 180) || 'document'
+    let unique = plain
+    for (let i = 2; taken.has(unique.toLowerCase()); i++) unique = `${plain} (${i})`
+    taken.add(unique.toLowerCase())
+    return unique
+  }
+}
 
 const cachePoint = (cache: CacheMark | undefined): Json[] =>
   cache ? [{ cachePoint: { type: 'default', ...cache } }] : []

@@ -20,6 +20,7 @@ export function writeGeminiRequest(request: ChatRequest, target: Target, drop: D
   if (request.user !== undefined) drop('user')
   if (request.singleCall) drop('parallel_tool_calls')
   if (hasCacheMark(request)) drop('cache_control')
+  if (tools.some(({ strict }) => strict)) drop('tools.strict')
   const generation = optional({
     maxOutputTokens: request.maxTokens,
     temperature: request.temperature,

@@ -57,10 +57,15 @@ export function readOpenAiRequest(body: unknown, drop: Drop): ChatRequest {
   }
 }
 
-function refuseUnsayable({ n, functions, function_call: functionCall }: OpenAiRequest): void {
+function refuseUnsayable({ n, messages, functions, function_call: functionCall }: OpenAiRequest): void {
   if (n !== undefined && n !== 1) throw new UnsayableError('unsupported_parameter', 'n', 'only n = 1 can be translated')
-  for (const [param, value] of Object.entries({ functions, function_call: functionCall })) {
-    if (value !== undefined) throw new UnsayableError('unsupported_parameter', param, `use tools instead of ${param}`)
+  const called = messages.findIndex((message) => 'function_call' in message && message.function_call !== undefined)
+  for (const [param, isGiven] of [
+    ['functions', functions !== undefined],
+    ['function_call', functionCall !== undefined],
+    [`messages[${called}].function_call`, called >= 0],
+  ] as const) {
+    if (isGiven) throw new UnsayableError('unsupported_parameter', param, `use tools instead of ${param}`)
   }
 }
 

@@ -61,6 +61,7 @@ const message = z.discriminatedUnion('role', [
       .nullish()
       .transform(present),
     refusal: z.string().nullish().transform(present),
+    function_call: z.unknown().optional().transform(present),
     tool_calls: z.array(call).nullish().transform(present),
     reasoning_content: z.string().nullish().transform(present),
     thinking_blocks: z.array(thinkingBlock).nullish().transform(present),
@@ -123,8 +124,8 @@ export const openAiRequest = z.looseObject({
   frequency_penalty: z.number().nullish().transform(present),
   presence_penalty: z.number().nullish().transform(present),
   n: z.int().nullish().transform(present),
-  functions: z.unknown().optional(),
-  function_call: z.unknown().optional(),
+  functions: z.unknown().optional().transform(present),
+  function_call: z.unknown().optional().transform(present),
 })
 
 export type OpenAiRequest = z.output<typeof openAiRequest>
