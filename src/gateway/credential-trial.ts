@@ -11,6 +11,8 @@ import { saveHealth } from './store/health.ts'
 import { readSettings } from './store/settings.ts'
 
 const MESSAGE_MAX = 500
+/** Nothing was called: that says nothing of the credential. */
+const UNTRIED = new Set(['missing_required_parameter', 'unsupported_parameter'])
 
 /** Tries credentials, saved or not, by calling their provider. Contract: gateway.md 3.5. */
 export class CredentialTrial {
@@ -36,8 +38,7 @@ export class CredentialTrial {
     requireSetting(open !== undefined, 'private_credentials')
     const result = await this.#run(open, request)
     const now = clock.now()
-    // Nothing was called: that says nothing of the credential.
-    const isUntried = result.error?.code === 'missing_required_parameter'
+    const isUntried = UNTRIED.has(result.error?.code ?? '')
     await states.change(organizationId, async (tx) => {
       const row = await findKept(tx, actor, id)
       const lastError = result.error && {

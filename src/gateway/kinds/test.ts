@@ -72,6 +72,9 @@ export function createCredentialTest({ makeUpstream, clock, patienceMs = PATIENC
         message: 'name a model to test: the credential has no default_model',
       })
     }
+    if (mode !== 'auth' && !upstream.serves(mode, model ?? '')) {
+      return fail({ code: 'unsupported_parameter', message: `${credential.kind} does not serve ${model} for ${mode}` })
+    }
     try {
       const signal = AbortSignal.timeout(patienceMs)
       if (mode === 'auth' && upstream.authenticate) {

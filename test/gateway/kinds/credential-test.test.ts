@@ -131,6 +131,22 @@ describe('gateway#16 the test of a credential', () => {
     })
   })
 
+  test.each(['anthropic', 'groq', 'vertex'] as const)(
+    '%s is not asked for embeddings it does not serve',
+    async (kind) => {
+      const fake = await provider(kind)
+      const one = opened(fake, kind, { defaultModel: 'claude-sonnet-5' })
+      expect(await tried(one, { mode: 'embeddings' }, fake)).toEqual({
+        ok: false,
+        mode: 'embeddings',
+        model: 'claude-sonnet-5',
+        latency_ms: expect.any(Number),
+        error: { code: 'unsupported_parameter', message: `${kind} does not serve claude-sonnet-5 for embeddings` },
+      })
+      expect(fake.received).toEqual([])
+    },
+  )
+
   test('nobody there, an address that is refused, a redirect, no JSON, silence', async () => {
     const server = createServer()
     server.listen(0, '127.0.0.1')
