@@ -53,7 +53,7 @@ export function collect(events: readonly Said[]): Answer {
   }
   return {
     pieces,
-    reason: stop?.reason ?? 'stop',
+    reason: stop?.reason ?? (calls.size > 0 ? 'tool_calls' : 'stop'),
     ...(stop?.sequence !== undefined && { sequence: stop.sequence }),
     ...(usage && { usage }),
   }

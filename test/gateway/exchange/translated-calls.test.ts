@@ -1,5 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { candidateOf, chat, chunksIn, eventsIn, faultOf, messages, named, sse, streamOf } from './support.ts'
+import {
+  bytesOf,
+  candidateOf,
+  chat,
+  chunksIn,
+  eventsIn,
+  faultOf,
+  messages,
+  named,
+  read,
+  sse,
+  streamOf,
+} from './support.ts'
 
 const stream = { stream: true }
 
@@ -99,4 +111,55 @@ test('gateway#36 #79 an error that is an object of its own is none of the answer
       expect(fault).toMatchObject({ class: 'transient', error: { message: 'no more memory' } })
     }
   }
+})
+
+test('gateway#67 calls that no reason follows are why an answer ends', () => {
+  const calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }]
+  const openai = candidateOf('openai')
+  const whole = messages(openai).answer(bytesOf({ choices: [{ message: { tool_calls: calls }, finish_reason: null }] }))
+  expect(read(whole.body)).toMatchObject({ stop_reason: 'tool_use' })
+  const pieces = sse({ choices: [{ delta: { tool_calls: calls } }] }, '[DONE]')
+  expect(streamOf(messages(openai, stream), [pieces]).text).toContain('"stop_reason":"tool_use"')
+  const said = named(
+    { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'a', name: 'f' } } as never,
+    { type: 'message_stop' },
+  )
+  expect(streamOf(chat(candidateOf('anthropic'), stream), [said]).text).toContain('"finish_reason":"tool_calls"')
+})
+
+test('gateway#68 what was written to a cache, and thought, is told to clients of either family', () => {
+  const usage = {
+    input_tokens: 5,
+    cache_read_input_tokens: 3,
+    cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 1 },
+    output_tokens: 9,
+    output_tokens_details: { thinking_tokens: 4 },
+  }
+  const message = bytesOf({ content: [], stop_reason: 'end_turn', usage })
+  const completion = chat(candidateOf('anthropic')).answer(message).body
+  expect(read(completion)['usage']).toMatchObject({
+    prompt_tokens: 11,
+    prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 3 },
+    completion_tokens_details: { reasoning_tokens: 4 },
+  })
+  expect(read(messages(candidateOf('openai')).answer(completion).body)['usage']).toMatchObject({
+    input_tokens: 5,
+    cache_creation_input_tokens: 3,
+    cache_read_input_tokens: 3,
+    output_tokens: 9,
+    output_tokens_details: { thinking_tokens: 4 },
+  })
+})
+
+test.each([
+  { reasoning: 'hm' },
+  { reasoning_content: 'hm' },
+  { reasoning_content: '', reasoning: 'hm' },
+  { reasoning_content: null, reasoning: 'hm' },
+])('a thought stands in %j', (thought) => {
+  const body = bytesOf({ choices: [{ message: { content: 'x', ...thought }, finish_reason: 'stop' }] })
+  expect(read(messages(candidateOf('openai')).answer(body).body)['content']).toMatchObject([
+    { type: 'thinking', thinking: 'hm' },
+    { type: 'text', text: 'x' },
+  ])
 })

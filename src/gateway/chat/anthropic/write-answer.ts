@@ -23,6 +23,7 @@ export const anthropicUsageOf = (usage: Usage): Json => ({
     ephemeral_1h_input_tokens: usage.cacheWrite1h,
   },
   output_tokens: usage.output,
+  ...(usage.reasoning > 0 && { output_tokens_details: { thinking_tokens: usage.reasoning } }),
 })
 
 const stopOf = (reason: StopReason, sequence: string | undefined): Json => ({
@@ -132,6 +133,7 @@ export class AnthropicStreamWriter {
         return this.#begin('redacted_thinking', { type: 'redacted_thinking', data: event.data })
       case 'call': {
         const { index, id, name } = event
+        this.#stop = stopOf('tool_calls', undefined)
         return this.#begin('tool_use', { type: 'tool_use', id, name, input: {} }, index)
       }
       case 'arguments':

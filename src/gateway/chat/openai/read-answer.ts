@@ -114,7 +114,7 @@ export class OpenAiReader {
 
   #message(message: Partial<z.output<typeof messageSchema>>): ChatEvent[] {
     const { content } = message
-    const thought = message.reasoning_content ?? message.reasoning
+    const thought = [message.reasoning_content, message.reasoning].find(Boolean)
     const said = Array.isArray(content) ? content.flatMap(saidIn) : [reasoned(thought), spoken(content)]
     return [
       ...[...said, spoken(message.refusal)].flatMap((event) => event ?? []),

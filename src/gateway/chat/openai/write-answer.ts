@@ -19,13 +19,16 @@ const FINISH: Readonly<Record<StopReason, string>> = {
 }
 
 /** Tokens as OpenAI's clients count them. Contract: gateway.md 5.5. */
-export const openAiUsageOf = (usage: Usage): Json => ({
-  prompt_tokens: usage.input,
-  completion_tokens: usage.output,
-  total_tokens: usage.input + usage.output,
-  prompt_tokens_details: { cached_tokens: usage.cacheRead },
-  completion_tokens_details: { reasoning_tokens: usage.reasoning },
-})
+export function openAiUsageOf(usage: Usage): Json {
+  const written = usage.cacheWrite + usage.cacheWrite1h
+  return {
+    prompt_tokens: usage.input,
+    completion_tokens: usage.output,
+    total_tokens: usage.input + usage.output,
+    prompt_tokens_details: { cached_tokens: usage.cacheRead, ...(written > 0 && { cache_write_tokens: written }) },
+    completion_tokens_details: { reasoning_tokens: usage.reasoning },
+  }
+}
 
 /** A whole chat completion. Contract: gateway.md 5.3. */
 export function writeOpenAiAnswer({ id, created, model }: AnswerHead, events: readonly Said[]): Json {
@@ -75,7 +78,7 @@ export class OpenAiStreamWriter {
   readonly #head: AnswerHead
   readonly #withUsage: boolean
   #usage: Usage | undefined
-  #stop: StopReason | undefined
+  #stop: StopReason = 'stop'
   /** Calls that have no arguments yet. */
   readonly #bare = new Set<number>()
   /** The thought that waits for its signature. */
@@ -104,6 +107,7 @@ export class OpenAiStreamWriter {
         return this.#chunk({ thinking_blocks: [{ type: 'redacted_thinking', data: event.data }] })
       case 'call': {
         const { index, id, name, signature } = event
+        this.#stop = 'tool_calls'
         this.#bare.add(index)
         const call = { index, id, type: 'function', function: { name, arguments: '' }, ...signatureOf(signature) }
         return this.#chunk({ tool_calls: [call] })
@@ -123,7 +127,7 @@ export class OpenAiStreamWriter {
   /** Behind the last event. */
   end(estimate: Usage): string {
     const bare = [...this.#bare].map((index) => this.#arguments(index, '{}')).join('')
-    const stop = this.#stop ? this.#chunk({}, FINISH[this.#stop]) : ''
+    const stop = this.#chunk({}, FINISH[this.#stop])
     const usage = { choices: [], usage: openAiUsageOf(this.#usage ?? estimate) }
     return `${bare}${stop}${this.#withUsage ? this.#data(usage) : ''}data: [DONE]\n\n`
   }
