@@ -4,7 +4,8 @@ import type { OpenCredential } from '../state/organization-state.ts'
 import { UpstreamAuthError } from './upstream.ts'
 
 /** Headers of the connection, and of whoever calls. */
-const RESERVED = /^(?:host|content-length|transfer-encoding|connection|upgrade|te|trailer|expect|cookie|proxy-.*)$/
+const RESERVED =
+  /^(?:host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|cookie|proxy-.*)$/
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 

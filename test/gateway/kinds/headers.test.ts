@@ -28,7 +28,7 @@ test('gateway#18 names are tokens, values have no line breaks', () => {
 
 test('gateway#18 headers of the connection are refused, in any case', () => {
   const names =
-    'host content-length transfer-encoding connection upgrade te trailer expect cookie proxy-authorization Proxy-X'
+    'host content-length transfer-encoding connection keep-alive upgrade te trailer expect cookie proxy-authorization Proxy-X'
   for (const name of names.split(' ')) {
     expect([name, check(name)]).toEqual([name, expect.any(String)])
     expect([name, check(name.toUpperCase())]).toEqual([name, expect.any(String)])
