@@ -17,10 +17,12 @@ export async function saveHealth(
   version?: number,
 ): Promise<boolean> {
   const { rejectedUntil, lastError, checkedAt } = facts
+  // Without it a row that another transaction deletes is still read, and breaks the reference.
+  const lock = tx.dialect === 'postgres' ? 'FOR KEY SHARE' : ''
   const changed = await tx.run(
     `INSERT INTO gateway_credential_health (credential_id, organization_id, rejected_until, last_error, checked_at)
      SELECT id, organization_id, $3, $4, $5 FROM gateway_credentials
-     WHERE organization_id = $1 AND id = $2 AND version = COALESCE($8, version)
+     WHERE organization_id = $1 AND id = $2 AND version = COALESCE($8, version) ${lock}
      ON CONFLICT (credential_id) DO UPDATE SET
        rejected_until = CASE WHEN $6 = 1 THEN excluded.rejected_until ELSE gateway_credential_health.rejected_until END,
        last_error = CASE WHEN $7 = 1 THEN excluded.last_error ELSE gateway_credential_health.last_error END,

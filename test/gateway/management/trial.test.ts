@@ -129,6 +129,24 @@ describeGateway(
       expect(rests()).toBeGreaterThan(Date.now())
     })
 
+    test('what was found of a credential that another process deletes in that moment is dropped', async ({ skip }) => {
+      const { database, management, place } = api()
+      skip(place.dialect === 'sqlite', 'it has one writer at a time')
+      const { id } = expectOk(await call('POST', '/credentials', body('going')), 201)
+      const other = place.open()
+      let written: Promise<void> | undefined
+      await other.transaction(async (tx) => {
+        await tx.run('DELETE FROM gateway_credentials WHERE id = $1', [id])
+        management.health.failed({ organizationId: 1, id, version: 1 }, { code: 'transient', message: 'no' })
+        written = management.health.flush()
+        const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+        await expect.poll(() => database.all(waiting)).toHaveLength(1)
+      })
+      await written
+      await other.close()
+      expect(await database.all('SELECT 1 FROM gateway_credential_health WHERE credential_id = $1', [id])).toEqual([])
+    })
+
     test('gateway#16 what is not saved is tried, and nothing is stored', async () => {
       const rows = async () => [
         await api().database.all('SELECT * FROM gateway_credentials'),
