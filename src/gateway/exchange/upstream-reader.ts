@@ -96,6 +96,7 @@ const STOP_LENGTH = 128
 class MessageReader implements UpstreamReader {
   readonly #reader = new ConverseReader()
   readonly #messages = new EventStreamReader()
+  #hasStopped = false
   isOver = false
   hasHeard = false
 
@@ -108,7 +109,8 @@ class MessageReader implements UpstreamReader {
       this.hasHeard = true
       const type = typeOf(message)
       // Usage comes behind the stop, and nothing behind it.
-      if (type === 'metadata') this.isOver = true
+      if (type === 'messageStop') this.#hasStopped = true
+      if (type === 'metadata' && this.#hasStopped) this.isOver = true
       yield* this.#reader.read(type, message.payload || '{}')
     }
   }

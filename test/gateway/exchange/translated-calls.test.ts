@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  awsMessage,
   bytesOf,
   candidateOf,
   chat,
@@ -148,6 +149,19 @@ test('gateway#68 what was written to a cache, and thought, is told to clients of
     cache_read_input_tokens: 3,
     output_tokens: 9,
     output_tokens_details: { thinking_tokens: 4 },
+  })
+})
+
+test('gateway#67 tokens that Bedrock tells before the stop do not end the answer', () => {
+  const said = Object.entries({
+    contentBlockDelta: { contentBlockIndex: 0, delta: { text: 'x' } },
+    metadata: { usage: { inputTokens: 3, outputTokens: 2 } },
+    messageStop: { stopReason: 'max_tokens' },
+  }).map(([type, event]) => awsMessage({ ':message-type': 'event', ':event-type': type }, event))
+  const { text } = streamOf(chat(candidateOf('bedrock'), stream), said)
+  expect(text).toContain('"finish_reason":"length"')
+  expect(faultOf(() => streamOf(chat(candidateOf('bedrock'), stream), said.slice(0, 2)))).toMatchObject({
+    error: { code: 'upstream_truncated' },
   })
 })
 
