@@ -21,20 +21,10 @@ export type Surface = (typeof SURFACES)[number]
 /** The wire format that an upstream speaks. */
 export type Dialect = 'openai' | 'anthropic' | 'gemini' | 'converse'
 
+/** Classes of failures that an alias may let another candidate answer. Contract: gateway.md 2.2. */
+export const FALLBACK_CLASSES = ['connect', 'transient', 'rate', 'auth', 'missing', 'context', 'filtered'] as const
 /** Classes of what may come out of an attempt. Contract: gateway.md 4.4. */
-export const CLASSES = [
-  'connect',
-  'transient',
-  'rate',
-  'auth',
-  'missing',
-  'context',
-  'filtered',
-  'client',
-  'deadline',
-  'closed',
-] as const
-export type FailureClass = (typeof CLASSES)[number]
+export type FailureClass = (typeof FALLBACK_CLASSES)[number] | 'client' | 'deadline' | 'closed'
 
 export type Scope = 'organization' | 'user'
 

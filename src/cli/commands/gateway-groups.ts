@@ -1,4 +1,4 @@
-import { CLASSES, type Alias, type AliasMember, type Credential } from '../../gateway/model.ts'
+import { FALLBACK_CLASSES, type Alias, type AliasMember, type Credential } from '../../gateway/model.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { usageError } from '../exit.ts'
 import { given, listOf, numberOf } from '../gateway/fields.ts'
@@ -28,7 +28,7 @@ const FIELD_FLAGS = {
   'fallback-on': {
     value: 'classes',
     list: true,
-    choices: CLASSES,
+    choices: FALLBACK_CLASSES,
     help: 'Which failures go on (connect,transient,rate,auth,missing)',
   },
   'cache-ttl': { value: 'seconds', integer: true, help: 'Keep answers so long; 0 ends that' },
