@@ -1,8 +1,11 @@
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -135,6 +138,33 @@ describe('the key file', () => {
     expect(sealer.seal('three', here)).toMatch(/^v1\.k2\./)
   })
 })
+
+test.skipIf(spawnSync('prlimit', ['--version']).status !== 0)(
+  'a key file for which there is no room leaves no trace',
+  () => {
+    const limitFiles = (bytes: number | 'unlimited') =>
+      execFileSync('prlimit', ['--pid', `${process.pid}`, `--fsize=${bytes}:unlimited`])
+    const before = [readdirSync(directory), readFileSync(file, 'utf8')]
+    const anew = withNewKey(readKeyFile(file))
+    limitFiles(20)
+    try {
+      expect(() => replaceKeyFile(file, anew)).toThrow('EFBIG')
+    } finally {
+      limitFiles('unlimited')
+    }
+    expect([readdirSync(directory), readFileSync(file, 'utf8')]).toEqual(before)
+  },
+)
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a key file that root replaces stays that of the user who runs the server',
+  () => {
+    chownSync(file, 1234, 1235)
+    replaceKeyFile(file, withNewKey(readKeyFile(file)))
+    expect(statSync(file)).toMatchObject({ uid: 1234, gid: 1235 })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  },
+)
 
 describeInPlaces('rotation', (where) => {
   const rotate = (prune = false): Promise<RotationReport> =>

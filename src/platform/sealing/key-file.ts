@@ -1,6 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
-import { readFileSync } from 'node:fs'
+import {
+  chownSync,
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import * as z from 'zod'
 import { makeDirectorySync } from '../../base/directory.ts'
@@ -74,9 +84,12 @@ export function withNewKey({ keys }: Keys): Keys {
   return { current, keys: { ...keys, [current]: randomBytes(KEY_BYTES) } }
 }
 
-/** Puts these keys in the place of the file's; a reader never meets half a file. */
+/** Puts these keys in the place of the file's; a reader never meets half a file, and its owner stays its owner. */
 export function replaceKeyFile(path: string, keys: Keys): void {
-  renameSync(writeDraft(path, keys), path)
+  const draft = writeDraft(path, keys)
+  const owner = statSync(path, { throwIfNoEntry: false })
+  if (owner && process.getuid?.() === 0) chownSync(draft, owner.uid, owner.gid)
+  renameSync(draft, path)
   flushDirectory(path)
 }
 
@@ -85,8 +98,11 @@ function writeDraft(path: string, { current, keys }: Keys): string {
   const draft = `${path}.${randomBytes(4).toString('hex')}`
   const file = openSync(draft, 'wx', 0o600)
   try {
-    writeSync(file, `${JSON.stringify({ current, keys: Object.fromEntries(encoded) })}\n`)
+    writeFileSync(file, `${JSON.stringify({ current, keys: Object.fromEntries(encoded) })}\n`)
     fsyncSync(file)
+  } catch (error) {
+    rmSync(draft) // on a full disk there is room for an empty file
+    throw error
   } finally {
     closeSync(file)
   }
