@@ -25,12 +25,14 @@ export class LoginLimit {
   /** Counts an attempt; gives what `deleteAttempts` takes to take it back. @throws rate_limited 429 */
   begin(email: string, address: string): Promise<number[]> {
     const now = this.#clock.now()
+    // Clocks of other processes may be ahead; what lies further on is of a time before this clock was set back.
+    const span = { after: now - WINDOW_MS, before: now + WINDOW_MS }
     const subjects = [`email ${email}`, `address ${networkOf(address)}`].map(sha256).sort()
     return this.#database.transaction(async (tx) => {
       for (const subject of subjects) await takeLock(tx, subject)
-      await purgeAttempts(tx, now - WINDOW_MS)
+      await purgeAttempts(tx, span.after)
       for (const subject of subjects) {
-        const tenth = (await readAttempts(tx, subject, now - WINDOW_MS, FAILURES_MAX))[FAILURES_MAX - 1]
+        const tenth = (await readAttempts(tx, subject, span, FAILURES_MAX))[FAILURES_MAX - 1]
         if (tenth !== undefined)
           throw rateLimited('too many failed logins; wait before the next', tenth + WINDOW_MS - now)
       }

@@ -59,6 +59,17 @@ describePlatform('sessions', (api) => {
     expectOk(await login('ada@example.org', PASSWORD))
   })
 
+  test('git-host#2 a clock that is set back lets people in again', async () => {
+    api().advance(2 * 3_600_000)
+    for (let i = 0; i < 10; i++) expectError(await login('ada@example.org', 'wrong'), 401, 'unauthorized')
+    expectError(await login('ada@example.org', PASSWORD), 429, 'rate_limited')
+    api().advance(-5 * 60_000)
+    expectError(await login('ada@example.org', PASSWORD), 429, 'rate_limited')
+    api().advance(-11 * 60_000)
+    expectOk(await login('ada@example.org', PASSWORD))
+    api().advance(3_600_000)
+  })
+
   test('git-host#2 many at once get no more than ten tries', async () => {
     const replies = await Promise.all(Array.from({ length: 14 }, (_, i) => login(`many${i}@example.org`, 'wrong')))
     const statuses = replies.map(({ status }) => status).sort((a, b) => a - b)

@@ -1,12 +1,17 @@
 import type { Queryable } from '../../database/database.ts'
 import { returned } from '../../database/rows.ts'
 
-/** When the last attempts of a subject after `since` began, the latest first; `limit` at most. */
-export async function readAttempts(db: Queryable, subject: string, since: number, limit: number): Promise<number[]> {
+/** When the last attempts of a subject in a span of time began, the latest first; `limit` at most. */
+export async function readAttempts(
+  db: Queryable,
+  subject: string,
+  { after, before }: { after: number; before: number },
+  limit: number,
+): Promise<number[]> {
   const rows = await db.all<{ attempted_at: number }>(
-    `SELECT attempted_at FROM platform_login_attempts WHERE subject = $1 AND attempted_at > $2
-      ORDER BY attempted_at DESC LIMIT $3`,
-    [subject, since, limit],
+    `SELECT attempted_at FROM platform_login_attempts WHERE subject = $1 AND attempted_at > $2 AND attempted_at < $3
+      ORDER BY attempted_at DESC LIMIT $4`,
+    [subject, after, before, limit],
   )
   return rows.map((row) => row.attempted_at)
 }
