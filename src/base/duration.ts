@@ -1,11 +1,11 @@
 export const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Node's timers end here; a longer one would fire at once. */
-const LONGEST_MS = 2 ** 31 - 1
+export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Milliseconds of `30s`, `5m`, or a number of seconds; undefined when it is none, or longer than a timer runs. */
 export function parseDuration(value: string | number): number | undefined {
   const ms = parseLifetime(value)
-  return ms !== undefined && ms <= LONGEST_MS ? ms : undefined
+  return ms !== undefined && ms <= LONGEST_TIMER_MS ? ms : undefined
 }
 
 /** As `parseDuration`, of any length: for what lasts until a time, and no timer waits for. */

@@ -163,7 +163,11 @@ const gateway = z.strictObject({
   commit_after: duration('10s'),
   max_attempts: count(3, { min: 1, max: 10 }),
   max_retry_after: duration('10s', { zero: true }),
-  retry_budget: z.number().min(0).max(1).default(0.2),
+  retry_budget: z
+    .number('must be a number from 0 to 1')
+    .min(0, 'must be 0 or more')
+    .max(1, 'must be 1 at most')
+    .default(0.2),
   max_active_requests: count(2000, { min: 1 }),
   queue_length: count(100),
   queue_wait: duration('2s', { zero: true }),
@@ -173,7 +177,9 @@ const gateway = z.strictObject({
   /** Private addresses that credentials may name: host, host:port or CIDR. */
   allowed_hosts: z.array(allowedHost).default(['127.0.0.1:11434', 'localhost:11434']),
   /** Organizations that may use this machine's cloud roles: ids, or `*`. */
-  runtime_roles: z.array(z.union([z.int().positive(), z.literal('*')])).default([]),
+  runtime_roles: z
+    .array(z.union([z.int().positive(), z.literal('*')], 'must be ids of organizations, or *'))
+    .default([]),
   /** Roots beside the system's, PEM. */
   ca_file: text().optional(),
   price_file: text().optional(),
@@ -183,7 +189,7 @@ const gateway = z.strictObject({
     .default([]),
   metrics_token_file: text().optional(),
   /** Makes the sequence of picks the same at every start. */
-  seed: z.int().optional(),
+  seed: z.int('must be a whole number').optional(),
 })
 
 /** All of mem.yaml, by section. Contract: memory.md 10. */

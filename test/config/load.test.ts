@@ -164,6 +164,17 @@ describe('configuration errors', () => {
       'server.timeout',
       `server.timeout must be a duration above 0: 30s, 5m or seconds, not 0 ${path}`,
     ],
+    [
+      'server: {timeout: 600h}',
+      'server.timeout',
+      `server.timeout must be a duration of 596h at most: 30s, 5m or seconds, not '600h' ${path}`,
+    ],
+    ['gateway: {retry_budget: 2}', 'gateway.retry_budget', `gateway.retry_budget must be 1 at most, not 2 ${path}`],
+    [
+      'gateway: {runtime_roles: [acme]}',
+      'gateway.runtime_roles',
+      `gateway.runtime_roles must be ids of organizations, or *, not 'acme' ${path}`,
+    ],
     ['server: {timeout: [5]}', 'server.timeout', `server.timeout must be a duration: 30s, 5m or seconds ${path}`],
     [
       'server: {addr: localhost}',

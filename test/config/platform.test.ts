@@ -25,6 +25,16 @@ describe('section platform', () => {
     expect(load({ BASE_URL: 'https://b.example' }).platform.base_url).toBe('https://b.example')
   })
 
+  test('a session ends at a time that can be written', () => {
+    const load = (session_ttl: string) =>
+      makeWorkspace({ 'mem.yaml': `platform: { session_ttl: ${session_ttl} }` }).load()
+    expect(load('876000h').platform.session_ttl).toBe(876_000 * 3_600_000)
+    expect(configError(() => load('876001h'))).toMatchObject({
+      key: 'platform.session_ttl',
+      message: expect.stringContaining('must be a duration of 876000h at most'),
+    })
+  })
+
   test('the public address is https, or http on this machine where that is allowed', () => {
     const { load } = makeWorkspace()
     const insecure = { MEM_ALLOW_INSECURE_LOOPBACK: 'true' }
