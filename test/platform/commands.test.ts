@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { SECTIONS } from '../../src/cli/table.ts'
 import { runCli, type CliResult } from '../cli/run-cli.ts'
+import { openServer } from '../support/http-server.ts'
 import { describeInPlaces, describePlatform, PASSWORD, type PlatformApi } from './support.ts'
 
 const VERBS = Object.keys(SECTIONS['Organizations, users, projects:'] ?? {})
@@ -84,6 +85,28 @@ describePlatform('git-host#13', (api) => {
     expect(existsSync(session())).toBe(false)
   })
 
+  test('what is no mem server is told so, and leaves the saved session alone', async () => {
+    await mem(api(), ['login', '--email', 'ada@example.org'], { env: { MEM_PASSWORD: PASSWORD } })
+    const saved = readFileSync(session(), 'utf8')
+    let answer = ''
+    const endpoint = await openServer((_, response) => response.end(answer))
+    const env = { MEM_ENDPOINT: endpoint, MEM_PASSWORD: PASSWORD, MEM_SESSION_TOKEN: 'mst_x' }
+    for (answer of ['{"token":"x"}', '[]', 'null', '<p>Hello</p>']) {
+      for (const argv of [
+        ['login', '--email', 'ada@example.org'],
+        ['platform', 'users', 'list'],
+      ]) {
+        expect(await mem(api(), argv, { env })).toEqual({
+          code: 4,
+          stdout: '',
+          stderr: expect.stringMatching(/^error: .* answers, but not as a mem server does.*\n {2}Check --endpoint/),
+        })
+      }
+    }
+    expect(readFileSync(session(), 'utf8')).toBe(saved)
+    rmSync(session())
+  })
+
   test('git-host#13 exit codes and what to do next', async () => {
     const token = { env: { MEM_SESSION_TOKEN: api().admin } }
     const expectFailure = async (argv: string[], code: number, stderr: RegExp, how = token): Promise<void> => {
@@ -105,6 +128,8 @@ describePlatform('git-host#13', (api) => {
     const elsewhere = { env: { MEM_SESSION_TOKEN: '', MEM_ENDPOINT: 'http://127.0.0.1:9' } }
     await mem(api(), ['login', '--email', 'ada@example.org'], { env: { MEM_PASSWORD: PASSWORD } })
     await expectFailure(['whoami'], 2, /the session of `mem login` is for http/, elsewhere)
+    const slashed = { env: { MEM_SESSION_TOKEN: '', MEM_ENDPOINT: `${api().url}/` } }
+    expect(await mem(api(), ['whoami'], slashed)).toMatchObject({ code: 0, stderr: '' })
     writeFileSync(session(), '{')
     await expectFailure(['whoami'], 4, /session\.json cannot be read/, { env: { MEM_SESSION_TOKEN: '' } })
     rmSync(session())

@@ -1,16 +1,17 @@
+import * as z from 'zod'
 import { path } from '../../client/transport.ts'
 import type { Organization, User } from '../../platform/model.ts'
 import { defineCommand } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { PASSWORD_FLAG, readPassword } from '../platform/password.ts'
-import { callOpenRest, callRest, sendRest, SESSION_FLAG } from '../platform/rest.ts'
-import { readSession, removeSession, writeSession } from '../platform/session-file.ts'
+import { callOpenRest, callRest, foreignAnswer, sendRest, SESSION_FLAG } from '../platform/rest.ts'
+import { isOf, readSession, removeSession, writeSession } from '../platform/session-file.ts'
 
-interface Session {
-  token: string
-  expires_at: string
-  user: User
-}
+const sessionSchema = z.looseObject({
+  token: z.string(),
+  expires_at: z.string(),
+  user: z.looseObject({ email: z.string() }),
+})
 
 export const login = defineCommand({
   flags: { email: { value: 'address', required: true, help: 'Your e-mail address' }, ...PASSWORD_FLAG },
@@ -21,7 +22,8 @@ export const login = defineCommand({
     const password = await readPassword(io, file, { isNew: false })
     const body = { email, password }
     const call = { method: 'POST', path: path`/rest/v1/platform/login`, body }
-    const session = await callOpenRest<Session>(context, call)
+    const { data: session } = sessionSchema.safeParse(await callOpenRest<unknown>(context, call))
+    if (!session) throw foreignAnswer(context)
     const { token, expires_at, user } = session
     writeSession(io, { endpoint: settings.endpoint, token, expires_at, email: user.email })
     await output.answer(session, () => [[user.email, 'logged in', `until ${expires_at}`]])
@@ -37,7 +39,7 @@ export const logout = defineCommand({
       await sendRest(context, input, { method: 'POST', path: path`/rest/v1/platform/logout` })
     } catch (error) {
       const hasEnded = error instanceof CliError && error.exitCode === EXIT.unauthorized
-      if (!hasEnded || saved?.endpoint !== context.settings.endpoint) throw error
+      if (!hasEnded || !saved || !isOf(saved, context.settings.endpoint)) throw error
     }
     const isSaved = input['session-token'] === undefined && !context.io.env['MEM_SESSION_TOKEN']
     if (isSaved) removeSession(context.io)

@@ -1,12 +1,12 @@
 import * as z from 'zod'
-import { jsonOf } from '../../base/json.ts'
+import { isMap, jsonOf } from '../../base/json.ts'
 import { MemoryApiError } from '../../client/errors.ts'
 import { ask, send, type Call, type Connection } from '../../client/transport.ts'
 import type { Context } from '../command.ts'
 import { traced } from '../connect.ts'
 import { CliError, EXIT, exitOfStatus } from '../exit.ts'
 import type { Row } from '../output.ts'
-import { readSession } from './session-file.ts'
+import { isOf, readSession } from './session-file.ts'
 
 /** The flags of verbs that act with a session. Contract: git-host.md 2.8. */
 export const SESSION_FLAG = {
@@ -29,8 +29,10 @@ export interface SessionInput {
 export type List<Name extends string, Item> = Record<Name, Item[]> & { next_after_id: string }
 
 /** Sends one call with the session of the flags. @throws CliError without one, or with what the server says. */
-export function callRest<Answer>(context: Context, input: SessionInput, call: Call): Promise<Answer> {
-  return explained(ask<Answer>(connection(context, tokenOf(context, input)), call))
+export async function callRest<Answer>(context: Context, input: SessionInput, call: Call): Promise<Answer> {
+  const answer = await explained(ask<Answer>(connection(context, tokenOf(context, input)), call))
+  if (!isMap(answer)) throw foreignAnswer(context)
+  return answer
 }
 
 /** As `callRest`, for calls that answer without a body. */
@@ -44,15 +46,21 @@ export const callOpenRest = <Answer>(context: Context, call: Call): Promise<Answ
 
 /** Shows a list, and how to go on. */
 export async function showList<Item>(
-  { output, settings }: Context,
+  context: Context,
   answer: { next_after_id: string },
   items: readonly Item[],
   row: (item: Item) => Row,
 ): Promise<void> {
+  const { output, settings } = context
+  if (!Array.isArray(items)) throw foreignAnswer(context)
   await output.list(answer, items, row)
   const isWhole = settings.output === 'json' || settings.output === 'yaml'
   if (!isWhole && answer.next_after_id !== '') output.note(`more: --after-id ${answer.next_after_id}`)
 }
+
+/** For what answers at the address, but knows nothing of us. */
+export const foreignAnswer = ({ settings: { endpoint } }: Context): CliError =>
+  new CliError(EXIT.failure, `${endpoint} answers, but not as a mem server does`, 'Check --endpoint (MEM_ENDPOINT).')
 
 /** The query of a list. */
 export const rangeQuery = (input: { limit: number | undefined; 'after-id': string | undefined }) => ({
@@ -65,7 +73,7 @@ export function tokenOf({ io, settings: { endpoint } }: Context, input: SessionI
   const token = input['session-token'] ?? io.env['MEM_SESSION_TOKEN'] ?? ''
   if (token !== '') return token
   const saved = readSession(io)
-  if (saved?.endpoint === endpoint) return saved.token
+  if (saved && isOf(saved, endpoint)) return saved.token
   const elsewhere = saved ? `; the session of \`mem login\` is for ${saved.endpoint}` : ''
   throw new CliError(EXIT.unauthorized, `not logged in at ${endpoint}${elsewhere}`, LOG_IN)
 }

@@ -33,4 +33,11 @@ export function writeSession(io: Io, session: SavedSession): void {
   renameSync(draft, path)
 }
 
+/** Whether a session was made by the server of this address, whether or not a slash ends either. */
+export const isOf = (session: SavedSession, endpoint: string): boolean =>
+  addressOf(session.endpoint) === addressOf(endpoint)
+
+const addressOf = (endpoint: string): string =>
+  (URL.canParse(endpoint) ? new URL(endpoint).href : endpoint).replace(/\/+$/, '')
+
 export const removeSession = (io: Io): void => rmSync(pathOf(io), { force: true })
