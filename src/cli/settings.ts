@@ -16,6 +16,8 @@ export interface Settings {
   output: Format
   /** For one request, in ms. */
   timeoutMs: number
+  /** On the command line: it then bounds what else may take as long as it takes. */
+  isTimeoutGiven: boolean
   /** On a terminal only, and not where NO_COLOR is set. */
   color: boolean
   quiet: boolean
@@ -50,6 +52,7 @@ export function resolveSettings(given: Readonly<Record<string, unknown>>, { env,
     workspace: value('workspace', 'MEM_WORKSPACE'),
     output: format(value('output', 'MEM_OUTPUT') ?? 'text'),
     timeoutMs: typeof given['timeout'] === 'string' ? timeout(given['timeout']) : 30_000,
+    isTimeoutGiven: given['timeout'] !== undefined,
     color: stdout.isTTY === true && given['no-color'] !== true && !env['NO_COLOR'],
     quiet: given['quiet'] === true,
     verbose: given['verbose'] === true,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SECTIONS } from '../../src/cli/table.ts'
 import { describeInPlaces, initialize, startPlatform, type PlatformApi } from '../platform/support.ts'
 import { startFakeModel, type FakeModel } from '../support/fake-model/index.ts'
+import { openServer } from '../support/http-server.ts'
 import { runCli, type CliResult } from './run-cli.ts'
 
 const VERBS = Object.keys(SECTIONS['Model gateway:'] ?? {}).sort((a, b) => b.length - a.length)
@@ -154,6 +155,7 @@ describeInPlaces('mem gateway', (place) => {
     await fails(['credentials', 'update', 'nobody', '--weight', '2'], 8, /no credential 'nobody'\n.*main/)
     await fails(['credentials', 'update', 'main', '--weight', 'much'], 1, /no number/)
     await fails(['credentials', 'update', 'main', '--base-url', 'http://127.0.0.1:9/v1'], 4, /secret_required/)
+    await fails(['groups', 'add', '--name', 'g', '--fallback-on', 'client'], 1, /missing, context, filtered\./)
     await fails(['groups', 'add', '--name', 'g', '--member', 'main,colour=red'], 1, /model=, weight=, priority=/)
     await fails(['usage', '--session-token', 'mst_x'], 2, /unauthorized/)
     for (const verb of VERBS.filter((name) => name !== 'gateway')) {
@@ -383,6 +385,26 @@ describeInPlaces('mem gateway', (place) => {
     expect(
       await mem(['gateway', 'chat', 'hi', '--model', 'fast'], { env: { MEM_ENDPOINT: 'http://127.0.0.1:9' } }),
     ).toMatchObject({ code: 4, stderr: expect.stringContaining('cannot reach') })
+  })
+
+  test('gateway#110 chat: an answer that breaks off, and one that --timeout does not wait for', async () => {
+    const broken = await openServer((_, response) => {
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream', 'content-length': 99 })
+        .write('data: {', () => response.destroy())
+    })
+    const silent = await openServer(() => undefined)
+    const chat = ['gateway', 'chat', 'hi', '--model', 'fast']
+    for (const more of [[], ['-o', 'json']]) {
+      expect(await mem([...chat, ...more], { env: { MEM_ENDPOINT: broken } })).toMatchObject({
+        code: 3,
+        stderr: 'error: the answer broke off\n',
+      })
+    }
+    expect(await mem([...chat, '--timeout', '50ms'], { env: { MEM_ENDPOINT: silent } })).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/did not answer within 0\.05 s\n.*--timeout/),
+    })
   })
 
   test('gateway#110 Ctrl-C ends the call at the provider and leaves with 130', async () => {

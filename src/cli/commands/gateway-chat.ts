@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorText } from '../../base/errors.ts'
+import { MemoryTimeoutError } from '../../client/errors.ts'
 import { path } from '../../client/transport.ts'
 import type { UsageRecord } from '../../gateway/model.ts'
 import { defineCommand, type Context, type Io } from '../command.ts'
@@ -43,14 +44,18 @@ export const chat = defineCommand({
       ...(streams && { stream: true, stream_options: { include_usage: true } }),
     }
     const access = await accessOf(context, input)
-    await untilStopped(async (signal) => {
+    await untilStopped(async (stopped) => {
+      // An answer takes as long as it takes, unless somebody says otherwise.
+      const late = settings.isTimeoutGiven ? AbortSignal.timeout(settings.timeoutMs) : undefined
+      const signal = late ? AbortSignal.any([stopped, late]) : stopped
       const call = { token: access.token, credential: input.credential, body, signal }
       try {
         const response = await openCompletion(context, call)
         const ended = streams ? await showStream(io, response) : await showAnswer(context, response)
         await tellCost(context, access, response, ended)
       } catch (error) {
-        throw signal.aborted ? new CliError(EXIT.stopped, 'stopped') : error
+        if (stopped.aborted) throw new CliError(EXIT.stopped, 'stopped')
+        throw late?.aborted ? new MemoryTimeoutError(settings.endpoint, settings.timeoutMs) : error
       }
     })
   },

@@ -52,7 +52,7 @@ export async function openCompletion(
 
 /** A whole answer: what it says, how it ended, and all of it. */
 export async function readAnswer(response: Response): Promise<Ended & { text: string; whole: object }> {
-  const whole = jsonOf(await response.text())
+  const whole = jsonOf(await response.text().catch(brokenOff))
   const { data } = answer.safeParse(whole)
   if (!data || typeof whole !== 'object' || whole === null)
     throw new CliError(EXIT.server, 'the answer is no completion')
@@ -66,7 +66,7 @@ export async function readStream(response: Response, write: (text: string) => vo
   let counted: z.infer<typeof usage>
   let finish: string | null | undefined
   let isWhole = false
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of bytesOf(response)) {
     for (const { data } of reader.read(Buffer.from(chunk))) {
       if (data === '[DONE]') {
         isWhole = true
@@ -81,8 +81,20 @@ export async function readStream(response: Response, write: (text: string) => vo
       counted = event?.usage ?? counted
     }
   }
-  if (!isWhole) throw new CliError(EXIT.server, 'the stream broke off')
+  if (!isWhole) brokenOff()
   return endedOf(counted, finish)
+}
+
+async function* bytesOf({ body }: Response): AsyncGenerator<Uint8Array> {
+  try {
+    if (body) yield* body
+  } catch {
+    brokenOff()
+  }
+}
+
+function brokenOff(): never {
+  throw new CliError(EXIT.server, 'the answer broke off')
 }
 
 const endedOf = (counted: z.infer<typeof usage>, finish: string | null | undefined): Ended => ({

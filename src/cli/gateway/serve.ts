@@ -44,6 +44,7 @@ const welcome = (
 ): string => `mem is serving the model gateway on ${url}, data in ${dataDir}
 
 Try, in another terminal:
+  export MEM_ENDPOINT=${url}
   mem login --email <you@example.org>
   mem gateway credentials add
   mem gateway chat 'Why is the sky blue?' --model <model>
