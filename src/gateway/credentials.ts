@@ -124,7 +124,7 @@ export class Credentials {
     return this.get(actor, id)
   }
 
-  /** Calls that run go on. @throws not_found 404, forbidden 403 */
+  /** Calls that run go on; what is enabled rests no longer. @throws not_found 404, forbidden 403 */
   async enable(actor: Actor, id: number, enabled: boolean): Promise<Credential> {
     const organizationId = actor.user.organization_id
     await this.#parts.states.change(organizationId, async (tx) => {
@@ -132,6 +132,7 @@ export class Credentials {
       if (old.enabled === enabled) return
       const values = { ...old, enabled, version: old.version + 1, updated_at: this.#parts.clock.now() }
       await updateCredential(tx, organizationId, id, values)
+      if (enabled) await saveHealth(tx, organizationId, id, { rejectedUntil: null })
       const action = enabled ? 'credential.enable' : 'credential.disable'
       await this.#parts.audit.append(tx, actor, action, targetOf(id, old.name), { enabled: [old.enabled, enabled] })
     })

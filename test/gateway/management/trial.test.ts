@@ -106,6 +106,21 @@ describeGateway(
       expect([changed.health.state, changed.last_error, changed.version]).toEqual(['unknown', undefined, 1])
     })
 
+    test('gateway#14 so does what is disabled and enabled again', async () => {
+      const { id } = expectOk(await call('POST', '/credentials', body('off and on')), 201)
+      const { health, states } = api().management
+      const rests = () => states.get(1)?.credentials.find((each) => each.id === id)?.rejectedUntil
+      health.rejected({ organizationId: 1, id, version: 1 }, Date.now() + 600_000, { code: 'rejected', message: 'no' })
+      await health.flush()
+      expect(expectOk(await call('POST', `/credentials/${id}/disable`)).health.state).toBe('rejected')
+      const { health: after, last_error } = expectOk(await call('POST', `/credentials/${id}/enable`))
+      expect([rests(), after.state, last_error]).toEqual([
+        undefined,
+        'unknown',
+        expect.objectContaining({ message: 'no' }),
+      ])
+    })
+
     test('gateway#33 what was found before an update or a good test, and is not written yet, is forgotten', async () => {
       const { id } = expectOk(await call('POST', '/credentials', body('in time')), 201)
       const { health, states } = api().management
