@@ -60,8 +60,8 @@ export class Analytics {
   }
 
   /**
-   * The last day by the hour, unless asked otherwise; the range is widened to whole minutes (hours, days, where minutes are
-   * no longer kept), and what has no usage has no entry.
+   * The last day by the hour, unless asked otherwise; a range that begins or ends before the last day is widened there to whole
+   * minutes (hours, days, where minutes are no longer kept), and what has no usage has no entry.
    * @throws invalid_request 400 for a range that is none, is too long or no longer kept, and for too many groups
    */
   async read(caller: Caller, query: SummaryQuery & { interval: Interval }): Promise<AnalyticsAnswer> {
@@ -102,7 +102,7 @@ export class Analytics {
       )
     }
     if (span !== DAY && from < keptFrom(span, now)) {
-      throw invalidRequest(`buckets of a ${interval} are not kept so long: take a longer interval`, 'from')
+      throw invalidRequest(`${interval}s are not kept so long: take a longer interval`, 'from')
     }
     return { from, to }
   }

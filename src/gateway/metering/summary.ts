@@ -5,15 +5,18 @@ import { formatUsd } from '../cost/money.ts'
 import {
   COUNTS,
   listAggregates,
+  MINUTE,
   noCounts,
+  type AggregateFilter,
   type AggregateRow,
   type Counts,
   type Dimensions,
+  type Span,
 } from '../store/aggregates.ts'
 import { listUsage, type UsageFilter, type UsageRow } from '../store/usage.ts'
 import { digestOf } from './digest.ts'
 import { addEncoded, addTimes, noTimes, percentile, type Histogram, type TimeName, type Times } from './histogram.ts'
-import type { Piece } from './ranges.ts'
+import { RECORD, type Piece } from './ranges.ts'
 
 export const GROUPS = ['provider', 'model', 'credential', 'user', 'key', 'surface'] as const
 /** What usage is told apart by. */
@@ -49,50 +52,54 @@ export const noSums = (): Sums => ({
  * What the usage of a range comes to, by what aggregates tell apart; what they do not is asked of the records, as long as they
  * are kept. Page by page, a turn of the event loop between them. @throws invalid_request 400 for more records than can be read
  */
-export function readUsage(
+export async function* readUsage(
   db: Queryable,
   organizationId: number,
   pieces: readonly Piece[],
   filter: UsageFilter,
 ): AsyncGenerator<AggregateRow> {
   const isOfRecords = filter.outcome !== undefined || filter.request_id !== undefined
-  return (isOfRecords ? readRecords : readAggregates)(db, organizationId, pieces, filter)
+  const room = { records: RECORDS }
+  for (const { span, from, to } of pieces) {
+    const part = { ...filter, from, to }
+    if (span === RECORD) yield* readRecords(db, organizationId, MINUTE, part, room)
+    else if (isOfRecords) yield* readRecords(db, organizationId, span, part, room)
+    else yield* readAggregates(db, organizationId, span, part)
+  }
 }
 
 async function* readAggregates(
   db: Queryable,
   organizationId: number,
-  pieces: readonly Piece[],
-  filter: UsageFilter,
+  span: Span,
+  filter: AggregateFilter,
 ): AsyncGenerator<AggregateRow> {
-  for (const { span, from, to } of pieces) {
-    for (let after: AggregateRow | undefined; ;) {
-      const rows = await listAggregates(db, organizationId, span, { ...filter, from, to }, after, PAGE)
-      yield* rows
-      if (rows.length < PAGE) break
-      after = rows.at(-1)
-      await nextTurn()
-    }
+  for (let after: AggregateRow | undefined; ;) {
+    const rows = await listAggregates(db, organizationId, span, filter, after, PAGE)
+    yield* rows
+    if (rows.length < PAGE) return
+    after = rows.at(-1)
+    await nextTurn()
   }
 }
 
+/** @param room for how many there still is some in the answer */
 async function* readRecords(
   db: Queryable,
   organizationId: number,
-  pieces: readonly Piece[],
+  span: Span,
   filter: UsageFilter,
+  room: { records: number },
 ): AsyncGenerator<AggregateRow> {
-  let count = 0
-  for (const { span, from, to } of pieces) {
-    for (let after: UsageRow | undefined; ;) {
-      const rows = await listUsage(db, organizationId, { ...filter, from, to }, after, PAGE)
-      count += rows.length
-      if (count > RECORDS) throw invalidRequest(`more than ${RECORDS} records: ask for less time`, 'from')
-      yield* digestOf(rows).aggregates(span)
-      if (rows.length < PAGE) break
-      after = rows.at(-1)
-      await nextTurn()
-    }
+  for (let after: UsageRow | undefined; ;) {
+    const rows = await listUsage(db, organizationId, filter, after, PAGE)
+    room.records -= rows.length
+    if (room.records < 0)
+      throw invalidRequest(`more than ${RECORDS} records: ask for less time, or for whole minutes`, 'from')
+    yield* digestOf(rows).aggregates(span)
+    if (rows.length < PAGE) return
+    after = rows.at(-1)
+    await nextTurn()
   }
 }
 

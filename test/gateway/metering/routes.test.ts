@@ -8,7 +8,7 @@ import { piecesOf } from '../../../src/gateway/metering/ranges.ts'
 import { DAY, HOUR, MINUTE } from '../../../src/gateway/store/aggregates.ts'
 import { expectError, expectOk } from '../../platform/support.ts'
 import { heldMemory } from '../../support/held-memory.ts'
-import { describeMeteringApi, usageRecord, type MeteringApi } from './support.ts'
+import { describeMeteringApi, usageRecord, usd, type MeteringApi } from './support.ts'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 
@@ -55,10 +55,11 @@ test('gateway#93 percentiles of a histogram are within 5 %, before and after it 
 })
 
 test('pieces cover a range without gap or overlap, none coarser than asked', () => {
-  const range = fc.tuple(fc.nat({ max: 40_000 }), fc.nat({ max: 40_000 })).filter(([a, b]) => a !== b)
+  const time = fc.tuple(fc.nat({ max: 40_000 }), fc.constantFrom(0, 0, 1, 59_999)).map(([a, b]) => a * MINUTE + b)
+  const range = fc.tuple(time, time).filter(([a, b]) => a !== b)
   fc.assert(
     fc.property(range, fc.constantFrom(MINUTE, HOUR, DAY), ([a, b], span) => {
-      const [from, to] = [Math.min(a, b) * MINUTE, Math.max(a, b) * MINUTE]
+      const [from, to] = [Math.min(a, b), Math.max(a, b)]
       let at = from
       for (const piece of piecesOf(from, to, span)) {
         expect(piece.from).toBe(at)
@@ -67,7 +68,7 @@ test('pieces cover a range without gap or overlap, none coarser than asked', () 
         at = piece.to
       }
       expect(at).toBe(to)
-      expect(piecesOf(from, to, span).length).toBeLessThanOrEqual(5)
+      expect(piecesOf(from, to, span).length).toBeLessThanOrEqual(7)
     }),
     { seed: 93 },
   )
@@ -324,6 +325,35 @@ describeMeteringApi('analytics and cost', (api) => {
       ({ started_at, model_used }) => Date.parse(started_at) >= end - DAY && model_used === 'a',
     )
     expect(recent.totals.requests).toBe(minutes.filter(({ started_at }) => Date.parse(started_at) < end).length)
+  })
+
+  test('gateway#83 within the last day records, analytics and cost agree over a range that cuts minutes', async () => {
+    const minute = Math.floor((now() - 5 * HOUR) / MINUTE) * MINUTE
+    const places = [0, 20_000, 59_999, MINUTE, 2 * MINUTE, 2 * MINUTE + 30_000, 2 * MINUTE + 30_001]
+    const records = places.map((place) =>
+      usageRecord(minute + place, { provider: 'bedrock', key_id: 77, cost_usd: '0.5' }),
+    )
+    await keep(api(), records)
+    for (const [first, last] of [
+      [1, 5],
+      [1, 2],
+      [2, 3],
+      [3, 6],
+      [0, 6],
+    ] as const) {
+      const range = `key_id=77&from=${iso(minute + (places[first] ?? 0))}&to=${iso(minute + (places[last] ?? 0))}`
+      expect(expectOk(await call('GET', `/usage?${range}`)).usage).toHaveLength(last - first)
+      for (const interval of ['minute', 'hour', 'day']) {
+        const { totals, series } = expectOk(await call('GET', `/analytics?${range}&interval=${interval}`))
+        expect(totals).toMatchObject({ requests: last - first, cost_usd: formatUsd(usd('0.5') * BigInt(last - first)) })
+        const buckets = series.map(({ bucket }: { bucket: string }) => bucket)
+        expect(new Set(buckets).size).toBe(buckets.length)
+      }
+      for (const more of ['', '&outcome=ok']) {
+        const { breakdown } = expectOk(await call('GET', `/cost?${range}${more}`))
+        expect(breakdown).toMatchObject([{ requests: last - first }])
+      }
+    }
   })
 
   test('gateway#93 bad ranges, intervals and groups are 400', async () => {
