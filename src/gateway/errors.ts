@@ -17,7 +17,7 @@ const ERRORS = {
   origin_refused: [403, 'permission_error'],
   model_not_found: [404, 'invalid_request_error', 'not_found_error'],
   unknown_url: [404, 'invalid_request_error', 'not_found_error'],
-  method_not_allowed: [405, 'invalid_request_error'],
+  method_not_allowed: [405, 'invalid_request_error', 'not_found_error'],
   request_too_large: [413, 'invalid_request_error', 'request_too_large'],
   rate_limit_exceeded: [429, 'rate_limit_error'],
   concurrency_exceeded: [429, 'rate_limit_error'],
