@@ -119,6 +119,13 @@ export abstract class BlockReader {
     return ms
   }
 
+  /** A duration above 0: what may take none could never be done. */
+  protected timeLimit(attribute: Attribute | undefined): number | undefined {
+    const ms = this.duration(attribute)
+    if (ms === 0 && attribute) this.error('RB216', `"${attribute.name}" must be above 0`, attribute.value.range)
+    return ms
+  }
+
   /** Checks a unique name of the form of an identifier. */
   protected identifier(name: string, range: SourceRange, first: SourceRange | undefined): boolean {
     if (first)

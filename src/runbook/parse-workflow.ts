@@ -92,7 +92,7 @@ class WorkflowReader extends BlockReader {
     if (this.edges.length > MAX_EDGES) this.error('RB114', `more than ${MAX_EDGES} edges`, block.headerRange)
     const { attributes } = block.body
     const description = this.text(attributes.get('description'))
-    const timeoutMs = this.duration(attributes.get('timeout'))
+    const timeoutMs = this.timeLimit(attributes.get('timeout'))
     const concurrency = this.concurrency(attributes.get('concurrency'))
     return {
       name: name?.value ?? '',
@@ -204,7 +204,7 @@ class WorkflowReader extends BlockReader {
     if (retried) this.error('RB205', `"retry" on ${owner} is a block`, retried, { hint: 'retry { attempts = 3 }' })
     const when = attributes.get('when')?.value
     const timeout = attributes.get('timeout')
-    if (timeout && isConstant(timeout.value)) this.duration(timeout)
+    if (timeout && isConstant(timeout.value)) this.timeLimit(timeout)
     this.nodes.set(id.value, {
       id: id.value,
       index: this.nodes.size,

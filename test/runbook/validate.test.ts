@@ -50,6 +50,35 @@ describe('structure', () => {
     expect(findings('node cron c { expression = "*/5 1-4,6 1 jan MON-FRI" }')).toEqual([])
   })
 
+  test('a time zone is one of the IANA database', () => {
+    const zone = (name: string) => found(`node cron c {\n expression = "0 8 * * *"\n timezone = "${name}"\n}`)
+    for (const name of ['UTC', 'Europe/Zurich', 'America/Argentina/Ushuaia', 'Etc/GMT+5'])
+      expect(zone(name)).toEqual([])
+    for (const name of ['Mars/Phobos', 'Europe', '+0100', 'CEST']) {
+      expect(zone(name)).toMatchObject([
+        { code: 'RB211', message: expect.stringContaining(`"${name}" is no time zone`) },
+      ])
+    }
+  })
+
+  test('what an aggregate calculates needs a field or a value, and takes one of them', () => {
+    const aggregate = (more: string) => findings(`node aggregate a {\n items = [1]\n ${more}\n}`)
+    for (const operation of ['sum', 'avg', 'min', 'max']) {
+      expect(aggregate(`operation = "${operation}"`)).toEqual(['RB209 2:16'])
+      expect(aggregate(`operation = "${operation}"\n field = "price"`)).toEqual([])
+      expect(aggregate(`operation = "${operation}"\n value = item`)).toEqual([])
+    }
+    for (const operation of ['count', 'first', 'last']) expect(aggregate(`operation = "${operation}"`)).toEqual([])
+    expect(aggregate('operation = "count"\n field = "price"\n value = item')).toEqual(['RB213 2:16'])
+  })
+
+  test('a limit of no time is none', () => {
+    expect(findings('timeout = 0')).toEqual(['RB216 2:11'])
+    expect(findings('timeout = "0s"')).toEqual(['RB216 2:11'])
+    expect(findings('node probe a { timeout = "0ms" }')).toEqual(['RB216 2:26'])
+    expect(findings('node probe a {\n timeout = 0.5\n retry { backoff = 0 }\n}')).toEqual([])
+  })
+
   test('runbook#15 a duplicate node has both positions', () => {
     const [diagnostic] = found('node probe a {}\nnode set a {}')
     expect(diagnostic).toMatchObject({ code: 'RB207' })

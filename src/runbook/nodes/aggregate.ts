@@ -35,6 +35,17 @@ export const aggregateNode: NodeExecutor = {
   },
 }
 
+/** What is wrong with the attributes given: one of "field" and "value" at most, and one for what calculates. */
+export function aggregateFault(
+  operation: string | undefined,
+  isGiven: (name: string) => boolean,
+): { readonly code: 'RB209' | 'RB213'; readonly message: string } | undefined {
+  const given = ['field', 'value'].filter(isGiven)
+  if (given.length === 2) return { code: 'RB213', message: 'takes only one of field, value' }
+  const calculates = operation !== undefined && Object.hasOwn(OPERATIONS, operation)
+  return calculates && given.length === 0 ? { code: 'RB209', message: 'needs one of field, value' } : undefined
+}
+
 type ValueOf = NonNullable<NodeContext['perItem'][string]>
 
 function aggregate(items: readonly Value[], operation: string, valueOf?: ValueOf): Value {

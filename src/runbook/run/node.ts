@@ -153,7 +153,7 @@ async function simulate({ runner, pass, node, signal }: Running, config: NodeCon
 function timeLimit({ timeout, id }: WorkflowNode, { timeoutMs }: NodeMetadata, scope: NodeScope): number | undefined {
   if (!timeout) return timeoutMs
   const limit = durationMs(evaluate(timeout, scope))
-  if (limit === undefined) throw new NodeError('config_invalid', `timeout of "${id}" is no duration`)
+  if (!limit) throw new NodeError('config_invalid', `timeout of "${id}" is no duration above 0`)
   return limit
 }
 

@@ -9,6 +9,7 @@ import type { Workflow, WorkflowNode } from '../model.ts'
 import { builtInNames, builtInType } from '../node-types.ts'
 import { nameHint } from '../block-reader.ts'
 import { calls, isConstant } from '../references.ts'
+import { aggregateFault } from '../nodes/aggregate.ts'
 import type { NodeMetadata, NodeRegistry } from '../registry.ts'
 import { payloadTypeFault } from '../run/trigger.ts'
 import { alternativesFault, conform, SchemaMismatch, type Schema } from '../schema.ts'
@@ -115,7 +116,11 @@ function* checkAttributes(node: WorkflowNode, metadata: NodeMetadata, owner: str
     const value = node.attributes.get(name)?.value
     return value !== undefined && (isTyped(properties[name]) ? !isNull(value) : true)
   }
-  const fault = alternativesFault(schema, isGiven)
+  const operation = node.attributes.get('operation')?.value
+  const fault =
+    node.type === 'aggregate'
+      ? aggregateFault(operation && constantText(operation), isGiven)
+      : alternativesFault(schema, isGiven)
   if (fault) {
     yield { level: 'error', code: fault.code, message: `${owner} ${fault.message}`, range: node.idRange, nodeId }
   }
@@ -169,8 +174,25 @@ function* checkAttribute(
     yield { level: 'error', code: MISMATCH[error.kind], message: error.message, range, nodeId, ...hint }
     return
   }
-  const fault = category === 'trigger' && name === 'inputs' ? payloadTypeFault(value) : undefined
+  const fault = category === 'trigger' ? triggerFault(name, value) : undefined
   if (fault !== undefined) yield { level: 'error', code: 'RB211', message: fault, range, nodeId }
+}
+
+function triggerFault(name: string, value: Value): string | undefined {
+  if (name === 'inputs') return payloadTypeFault(value)
+  return name === 'timezone' && typeof value === 'string' && !isTimeZone(value)
+    ? `${name}: "${value}" is no time zone such as Europe/Zurich`
+    : undefined
+}
+
+/** Of the IANA database; newer versions of Node also take offsets, which have no name. */
+function isTimeZone(name: string): boolean {
+  try {
+    Intl.DateTimeFormat('en', { timeZone: name })
+    return /^[A-Za-z]/.test(name)
+  } catch {
+    return false
+  }
 }
 
 export const isTrigger = (type: string): boolean => builtInType(type)?.category === 'trigger'

@@ -96,7 +96,7 @@ describe('filter, sort, aggregate', () => {
     })
     expect(await result('aggregate', 'items = []\noperation = "sum"\nvalue = item')).toMatchObject({ result: 0 })
     expect(await result('aggregate', 'items = []\noperation = "max"\nvalue = item')).toMatchObject({ result: null })
-    expect(await result('aggregate', 'items = [1]\noperation = "sum"')).toBe('config_invalid')
+    expect(await result('aggregate', 'items = [1]\noperation = lower("SUM")')).toBe('config_invalid')
   })
 })
 
