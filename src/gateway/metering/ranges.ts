@@ -5,7 +5,7 @@ export const RECORD = 1
 
 /** A part of a range that aggregates of one span cover, or records. */
 export interface Piece {
-  span: Span | typeof RECORD
+  span: Span
   from: number
   /** Not included. */
   to: number
@@ -27,7 +27,7 @@ export const alignRange = (from: number, to: number, now: number): { from: numbe
 })
 
 /** The pieces of an aligned range, in its order: as coarse as can be, but no coarser than told. */
-export function piecesOf(from: number, to: number, coarsest: Piece['span']): Piece[] {
+export function piecesOf(from: number, to: number, coarsest: Span): Piece[] {
   if (from >= to) return []
   if (coarsest === RECORD) return [{ span: RECORD, from, to }]
   const finer = coarsest === DAY ? HOUR : coarsest === HOUR ? MINUTE : RECORD
@@ -36,10 +36,10 @@ export function piecesOf(from: number, to: number, coarsest: Piece['span']): Pie
   return [...piecesOf(from, first, finer), { span: coarsest, from: first, to: last }, ...piecesOf(last, to, finer)]
 }
 
-function finestAt(time: number, now: number): Piece['span'] {
+function finestAt(time: number, now: number): Span {
   if (time > now - DAY) return RECORD
   return time >= keptFrom(MINUTE, now) ? MINUTE : time >= keptFrom(HOUR, now) ? HOUR : DAY
 }
 
-export const floor = (time: number, span: Piece['span']): number => Math.floor(time / span) * span
-const ceil = (time: number, span: Piece['span']): number => Math.ceil(time / span) * span
+export const floor = (time: number, span: Span): number => Math.floor(time / span) * span
+const ceil = (time: number, span: Span): number => Math.ceil(time / span) * span
