@@ -102,6 +102,42 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     expect(readFileSync(await download.path(), 'utf8')).toContain('local-broken')
   })
 
+  test('gateway#111 keys that are called the same have each their own sums', async () => {
+    const { page, open, site } = at()
+    for (const calls of [1, 2]) {
+      const { token } = await site.manage('POST', 'keys', { name: 'twin' })
+      for (let i = 0; i < calls; i++) expect(await site.chat('local-model', token)).toBe(200)
+    }
+    await open('/gateway/usage')
+    await page.getByRole('combobox', { name: 'By' }).selectOption('key')
+    const twins = page.getByRole('table', { name: 'By group' }).getByRole('row', { name: /^twin \(\d+\)/ })
+    await expect
+      .poll(async () => {
+        await page.getByRole('button', { name: 'Refresh' }).click()
+        return Promise.all((await twins.all()).map((row) => row.getByRole('cell').first().textContent()))
+      })
+      .toEqual(['2', '1'])
+  })
+
+  test('gateway#111 long names break, so that what stands beside them is seen', async () => {
+    const { page, open, site } = at()
+    const [name, model] = ['L'.repeat(100), 'm'.repeat(150)]
+    const { id } = await site.manage('POST', 'credentials', { ...site.local.credential, name, allowed_models: [model] })
+    expect(await site.chat(model)).toBe(200)
+    for (const [section, text] of [
+      ['credentials', model],
+      ['usage', model],
+      ['audit', name],
+    ] as const) {
+      await open(`/gateway/${section}`)
+      await page.getByRole('table').getByText(text).first().waitFor()
+      const wide =
+        '[...document.querySelectorAll(".scroll, .legend")].filter((each) => each.scrollWidth > each.clientWidth)'
+      expect([section, await page.evaluate(`${wide}.length`)]).toEqual([section, 0])
+    }
+    await site.manage('DELETE', `credentials/${id}`)
+  })
+
   test('gateway#111 the audit is filtered, paged, verified and exported', async () => {
     const { page, open, site } = at()
     const id = await site.credential('Local')

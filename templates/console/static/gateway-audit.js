@@ -18,7 +18,7 @@ const ACTIONS = {
 }
 const NAMES = Object.entries(ACTIONS).flatMap(([of, verbs]) => verbs.map((verb) => `${of}.${verb}`))
 const TARGETS = ['credential', 'alias', 'key', 'settings', 'metrics_token', 'usage', 'user', 'organization']
-const COLUMNS = [['Time, UTC'], ['Action'], ['Target'], ['Who'], ['What changed', 'wide'], ['#', 'num']]
+const COLUMNS = [['Time, UTC'], ['Action'], ['Target', 'mid'], ['Who'], ['What changed', 'wide'], ['#', 'num']]
 
 const asked = {}
 let pages = []

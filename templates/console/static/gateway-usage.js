@@ -171,24 +171,30 @@ function choice(label, name, options, show) {
 
 const RANGE_NAMES = Object.keys(RANGES).map((name) => [name])
 
+/** Names by id; of those that are called the same, each with its id. */
+function byId(rows) {
+  const counts = new Map()
+  for (const { name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return new Map(rows.map(({ id, name }) => [id, counts.get(name) > 1 ? `${name} (${id})` : name]))
+}
+
 async function namesOf(me) {
   const [credentials, keys, user] = await Promise.all([
     listAll('credentials', 'credentials'),
     listAll('keys', 'keys'),
     peopleOf(me),
   ])
-  const byId = (rows) => new Map(rows.map(({ id, name }) => [id, name]))
   return { credential: byId(credentials), key: byId(keys), user }
 }
 
 page(async ({ me, show }) => {
   const [span, interval] = RANGES[asked.range]
   const now = Date.now()
-  const range = { from: new Date(now - span).toISOString(), to: new Date(now).toISOString() }
+  const range = { from: new Date(now - span).toISOString() }
   const [analytics, cost, { usage, next_after_id: next }, names] = await Promise.all([
     call('GET', query('analytics', { ...range, interval, group_by: asked.group_by })),
     call('GET', query('cost', { ...range, group_by: asked.group_by })),
-    call('GET', query('usage', { from: range.from, outcome: asked.outcome, after_id: pages.at(-1), limit: 25 })),
+    call('GET', query('usage', { ...range, outcome: asked.outcome, after_id: pages.at(-1), limit: 25 })),
     namesOf(me),
   ])
   const nameOf = namer(names)
