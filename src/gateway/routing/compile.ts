@@ -5,7 +5,7 @@ import type { Alias, Surface } from '../model.ts'
 import { type Found, membersOf } from './aliases.ts'
 import type { Names } from './names.ts'
 import { type Route, type Routed, type SequenceOf, tiersOf } from './route.ts'
-import { admits, type Connection, serversOf, upstreamName } from './serves.ts'
+import { admits, type Connection, type Serves, serversOf, upstreamName } from './serves.ts'
 
 /** What names are resolved with: what one sort of caller may use. */
 export interface Usable {
@@ -68,18 +68,18 @@ function chainOf(usable: Usable, name: string): Set<string> {
 function candidatesOf(usable: Usable, name: string, surface: Surface, pinned?: Connection): Routed[] {
   const alias = usable.aliases.get(name)
   const connections = pinned ? [pinned] : usable.connections
+  const serves: Serves = (connection, asked) =>
+    admits(connection, asked) && usable.upstreamOf(connection).serves(surface, upstreamName(connection, asked))
   const found = alias
-    ? membersOf(alias, connections).filter((each) => admits(each.connection, each.name))
-    : serversOf(connections, name, usable.models, pinned !== undefined)
-  return found.flatMap((each) => {
-    const upstream = usable.upstreamOf(each.connection)
-    const model = upstreamName(each.connection, each.name)
-    return upstream.serves(surface, model) ? [routed(usable, name, upstream, model, each)] : []
-  })
+    ? membersOf(alias, connections).filter((each) => serves(each.connection, each.name))
+    : serversOf(connections, name, usable.models, { serves, isPinned: pinned !== undefined })
+  return found.map((each) => routed(usable, name, each))
 }
 
-function routed(usable: Usable, name: string, upstream: Upstream, model: string, found: Found): Routed {
+function routed(usable: Usable, name: string, found: Found): Routed {
   const { credential, condition, baseModel } = found.connection
+  const upstream = usable.upstreamOf(found.connection)
+  const model = upstreamName(found.connection, found.name)
   return {
     upstream,
     model,

@@ -38,45 +38,50 @@ export function upstreamName({ credential, deployment }: Connection, name: strin
   return modelMapping.get(name) ?? (name === defaultModel ? deployment : undefined) ?? name
 }
 
+/** Whether a credential may be asked for a name, and its kind has what is to be done with it. */
+export type Serves = (connection: Connection, name: string) => boolean
+
 /**
  * Who serves a name: rings 1 to 3, else what its `<kind>/` says, else the kinds that take any name. Contract: gateway.md 4.2.
- * @param pinned names the provider by itself: any kind takes any name then
+ * @param how.isPinned the provider is named by itself: any kind takes any name then
  */
 export function serversOf(
   connections: readonly Connection[],
   name: string,
   table: ModelTable,
-  pinned: boolean,
+  how: { readonly serves: Serves; readonly isPinned: boolean },
 ): Found[] {
-  const named = inRings(connections, name, table)
+  const { serves, isPinned } = how
+  const named = inRings(connections, name, table, serves)
   if (named.length > 0) return named
   const kind = KINDS.find((each) => name.startsWith(`${each}/`))
   const ofKind = connections.filter(({ credential }) => credential.kind === kind)
-  if (kind !== undefined && (ofKind.length > 0 || !pinned)) {
+  if (kind !== undefined && (ofKind.length > 0 || !isPinned)) {
     const rest = name.slice(kind.length + 1)
-    const served = inRings(ofKind, rest, table)
-    return served.length > 0 ? served : openTo(ofKind, rest)
+    const served = inRings(ofKind, rest, table, serves)
+    return served.length > 0 ? served : openTo(ofKind, rest, serves)
   }
-  return openTo(pinned ? connections : connections.filter(({ credential }) => OPEN_KINDS.has(credential.kind)), name)
+  const open = isPinned ? connections : connections.filter(({ credential }) => OPEN_KINDS.has(credential.kind))
+  return openTo(open, name, serves)
 }
 
-const inRings = (connections: readonly Connection[], name: string, table: ModelTable): Found[] =>
+const inRings = (connections: readonly Connection[], name: string, table: ModelTable, serves: Serves): Found[] =>
   connections.flatMap((connection) => {
     const ring = ringOf(connection, name, table)
-    return ring === undefined ? [] : [{ connection, alias: undefined, ring, name }]
+    return ring === undefined || !serves(connection, name) ? [] : [{ connection, alias: undefined, ring, name }]
   })
 
 function ringOf(connection: Connection, name: string, table: ModelTable): 1 | 2 | 3 | undefined {
   const { credential, allowed, deployment } = connection
-  if (name === '' || !admits(connection, name)) return undefined
+  if (name === '') return undefined
   if (credential.defaultModel === name) return 1
   if (!allowed.isEmpty || credential.modelMapping.has(name) || deployment === name) return 2
   return table.find(credential.kind, name) ? 3 : undefined
 }
 
-const openTo = (connections: readonly Connection[], name: string): Found[] =>
+const openTo = (connections: readonly Connection[], name: string, serves: Serves): Found[] =>
   name === ''
     ? []
     : connections
-        .filter(({ allowed }) => allowed.isEmpty)
+        .filter((connection) => connection.allowed.isEmpty && serves(connection, name))
         .map((connection) => ({ connection, alias: undefined, ring: 4, name }))

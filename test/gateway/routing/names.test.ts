@@ -273,6 +273,21 @@ test('gateway#53 responses and embeddings go to kinds that have them', () => {
   expect(tries(select('text-embedding-3-small', { surface: 'embeddings' }))).toEqual(['1/text-embedding-3-small'])
 })
 
+test('gateway#30 a credential whose kind has not the surface keeps nobody from serving it', () => {
+  const { select } = routing({
+    credentials: [
+      credential(1, { kind: 'anthropic', defaultModel: 'embedder' }),
+      credential(2, { kind: 'groq', modelMapping: new Map([['openai/embedder', 'other']]) }),
+      credential(3, { kind: 'openai' }),
+      credential(4, open),
+    ],
+  })
+  expect(tries(select('embedder'))).toEqual(['1/embedder'])
+  expect(tries(select('embedder', { surface: 'embeddings' }))).toEqual(['4/embedder'])
+  expect(tries(select('embedder', { surface: 'responses' }))).toEqual(['4/embedder'])
+  expect(tries(select('openai/embedder', { surface: 'embeddings' }))).toEqual(['3/embedder'])
+})
+
 test('gateway#105 the list of models holds exactly the names that may be used', () => {
   const { router, caller, select } = routing({
     credentials: [
