@@ -99,6 +99,6 @@ describeGatewayInBrowser('the console of the gateway for everyone', (at) => {
       ).toBe(true)
     }
     await page.keyboard.press('Escape')
-    expect(await page.locator(':focus').textContent()).toBe('Add a credential')
+    await expect.poll(() => page.locator(':focus').textContent()).toBe('Add a credential')
   })
 })
