@@ -134,7 +134,8 @@ function faultOf(
   }
   const isKept = status !== undefined && KEPT.has(status) && failure !== 'rate' && failure !== 'transient'
   const code = status === 413 && failure === 'client' ? 'request_too_large' : (CODES[failure] ?? 'upstream_error')
-  const own = isKept && isRelay
+  // A page, or what a proxy on the way says, is none of the dialect's errors.
+  const own = isKept && isRelay && (error.type ?? error.code) !== undefined
   return new UpstreamFault(
     failure,
     new GatewayError(code, message, {

@@ -99,6 +99,18 @@ describe('gateway#34 how the client is told', () => {
     })
   })
 
+  test('of a proxy on the way, message and status', () => {
+    const { error: told } = fault('openai', 413, '<html>413 Request Entity Too Large</html>')
+    expect([told.status, told.toOpenAi().error]).toMatchObject([
+      413,
+      { type: 'invalid_request_error', code: 'request_too_large' },
+    ])
+    expect(fault('openai', 422, { detail: 'no' }).error.toOpenAi().error).toMatchObject({
+      message: 'no',
+      code: 'invalid_value',
+    })
+  })
+
   test('from another, message and status', () => {
     const { error: told } = fault('anthropic', 413, {
       type: 'error',
