@@ -34,10 +34,13 @@ export class CallActs {
     if (failure !== 'rate' && failure !== 'connect' && failure !== 'transient') return
     const action = failure === 'rate' ? 'credential.cooling' : 'provider.error'
     this.#audit.system(credential.organizationId, action, targetOf(credential))
-    const message =
-      status === undefined ? 'the provider could not be reached in time' : `the provider answered ${status}`
-    this.#health.failed(credential, { code: failure, status, message })
+    this.#health.failed(credential, { code: failure, status, message: failureOf(status) })
   }
+}
+
+function failureOf(status: number | undefined): string {
+  if (status === undefined) return 'the provider could not be reached in time'
+  return status < 300 ? 'the provider broke its answer off, or sent none' : `the provider answered ${status}`
 }
 
 const targetOf = ({ id, name }: OpenCredential) => ({ type: 'credential', id, name }) as const

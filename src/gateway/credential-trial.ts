@@ -3,7 +3,9 @@ import { ownerFor, requireSetting, type Actor } from './access.ts'
 import { findKept, type CredentialParts, type Credentials } from './credentials.ts'
 import { planSecrets } from './credential-secrets.ts'
 import type { TestResult } from './kinds/test.ts'
+import { AddressRefusedError } from './kinds/upstream.ts'
 import type { TestCredential } from './ports.ts'
+import { addressRefused } from './refusals.ts'
 import type { CredentialRequest, TestRequest } from './requests/credential.ts'
 import { openCredential } from './state/load.ts'
 import type { OpenCredential } from './state/organization-state.ts'
@@ -28,7 +30,7 @@ export class CredentialTrial {
 
   /**
    * What comes of it is the credential's health; success ends its cooldowns.
-   * @throws not_found 404, forbidden 403
+   * @throws not_found 404, forbidden 403, address_refused 422
    */
   async saved(actor: Actor, id: number, request: TestRequest): Promise<TestResult> {
     const { database, states, audit, live, health, clock } = this.#parts
@@ -82,11 +84,18 @@ export class CredentialTrial {
     return this.#run(openCredential(facts, saved, false), request)
   }
 
-  #run(credential: OpenCredential, request: TestRequest): Promise<TestResult> {
+  /** @throws address_refused 422 */
+  async #run(credential: OpenCredential, request: TestRequest): Promise<TestResult> {
     if (credential.isBroken) {
       const error = { code: 'secret_unreadable', message: 'a saved secret does not open: enter it anew' }
-      return Promise.resolve({ ok: false, mode: request.mode ?? 'auth', latency_ms: 0, error })
+      return { ok: false, mode: request.mode ?? 'auth', latency_ms: 0, error }
     }
-    return this.#test(credential, request)
+    try {
+      return await this.#test(credential, request)
+    } catch (error) {
+      // The name was no private address when it was saved, or resolves to one.
+      if (error instanceof AddressRefusedError) throw addressRefused(error.host, { mayBeAllowed: true })
+      throw error
+    }
   }
 }

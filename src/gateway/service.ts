@@ -84,8 +84,11 @@ export class Gateway {
       ...parts,
       stateOf: this.#stateOf,
       states: () => this.management.states.all(),
-      onExceeded: (organizationId, { type, id }) =>
-        this.management.audit.system(organizationId, 'budget.exceeded', { type, id }),
+      onExceeded: (organizationId, { type, id }) => {
+        const key = type === 'key' ? this.#stateOf(organizationId)?.keys.find((each) => each.id === id) : undefined
+        const target = { type, id, ...(key && { name: key.name }) }
+        this.management.audit.system(organizationId, 'budget.exceeded', target)
+      },
     })
     this.#router = this.#createRouter()
     this.management = this.#createManagement()

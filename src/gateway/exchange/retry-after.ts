@@ -25,7 +25,7 @@ export function retryAfterOf(
   if (after) {
     const seconds = numberOf(after)
     if (seconds !== undefined) return seconds * 1000
-    const date = Date.parse(after)
+    const date = /[a-z]/i.test(after) ? Date.parse(after) : Number.NaN
     if (!Number.isNaN(date)) return Math.max(0, date - now)
   }
   if (hint !== undefined) return spanOf(hint, now)

@@ -7,7 +7,7 @@ import {
   type JsonAnswer,
   type StreamStep,
 } from '../exchange/exchange.ts'
-import { UpstreamAuthError, type UpstreamCall, type UpstreamRequest } from '../kinds/upstream.ts'
+import { AddressRefusedError, UpstreamAuthError, type UpstreamCall, type UpstreamRequest } from '../kinds/upstream.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import { Outflow } from './outflow.ts'
 import type { PlaneLog } from './parts.ts'
@@ -273,6 +273,10 @@ export class Attempt implements WireEvents {
   }
 
   #unreachable(error: Error): void {
+    if (error instanceof AddressRefusedError) {
+      const message = 'the provider cannot be reached (its address is one that the configuration does not allow)'
+      return this.#fail('connect', 'upstream_error', message)
+    }
     const code: unknown = Reflect.get(error, 'code')
     if (/TIMEOUT|TIMEDOUT/.test(String(code))) {
       return this.#fail('connect', 'upstream_timeout', 'no connection to the provider came about in time')
@@ -359,7 +363,9 @@ export class Attempt implements WireEvents {
 const EMPTY: Buffer = Buffer.alloc(0)
 
 const isOfNetwork = (error: Error): boolean =>
-  'syscall' in error || ('code' in error && String(error.code).startsWith('UND_ERR_'))
+  error instanceof AddressRefusedError ||
+  'syscall' in error ||
+  ('code' in error && String(error.code).startsWith('UND_ERR_'))
 
 const CONTENT_TYPE = ['content-type']
 const REQUEST_IDS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'apim-request-id']

@@ -8,13 +8,13 @@ import type { CallOrder } from './call.ts'
 import { factsOf } from './candidate-facts.ts'
 import { CLOSED } from './faults.ts'
 import { listed, printable } from './header-text.ts'
+import { keptContent } from './kept-content.ts'
 import type { FinishedAttempt, PlaneParts, RunResult } from './parts.ts'
 import { refusalBody, refusalHeaders } from './refusal.ts'
 import type { AnswerSink } from './sink.ts'
 import { Tally } from './tally.ts'
 
 const COST_BYTES = 1024 * 1024
-const KEPT_BYTES = 256 * 1024
 const STREAM_HEADERS = [
   'content-type',
   'text/event-stream; charset=utf-8',
@@ -88,7 +88,7 @@ export class Ending {
     this.#addHeaders(headers, attempt, this.attempts.length, this.#upstreamMs)
     const { usd } = this.#tally.cost(this.#settings.cost_tracking)
     if (usd !== null && body.length <= COST_BYTES) headers.push('x-mem-cost', usd)
-    if (this.#settings.content_logging) attempt.out.keep(body)
+    if (this.#settings.content_logging) attempt.out.keep(keptContent(body))
     this.#record('ok', 200, body.length, facts)
     this.#sink.head(200, headers)
     this.#sink.end(body)
@@ -171,7 +171,7 @@ export class Ending {
       firstTokenMs: last?.firstTokenAt === undefined ? undefined : last.firstTokenAt - visit.startedAt,
       content:
         last && this.#settings.content_logging
-          ? { request: request.body.subarray(0, KEPT_BYTES), response: Buffer.concat(last.out.content) }
+          ? { request: keptContent(request.body), response: Buffer.concat(last.out.content) }
           : undefined,
     })
   }

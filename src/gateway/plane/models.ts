@@ -1,5 +1,6 @@
 import { toTimestamp } from '../../base/clock.ts'
 import { GatewayError, invalid } from '../errors.ts'
+import { nearHint } from '../routing/names.ts'
 import type { ListedModel } from './parts.ts'
 
 /** What Anthropic's clients may ask for at once. */
@@ -35,7 +36,12 @@ function pageOf(models: readonly ListedModel[], query: URLSearchParams) {
 /** GET `v1/models/{id}`. @throws GatewayError 404 for a name that the caller may not use */
 export function oneModel(models: readonly ListedModel[], id: string, isAnthropic: boolean): object {
   const found = models.find((model) => model.id === id)
-  if (!found) throw new GatewayError('model_not_found', 'there is no such model that you may use', { param: 'model' })
+  if (!found) {
+    const names = models.map((model) => model.id)
+    throw new GatewayError('model_not_found', `there is no such model that you may use${nearHint(id, names)}`, {
+      param: 'model',
+    })
+  }
   return isAnthropic ? anthropicModel(found) : openAiModel(found)
 }
 

@@ -1,3 +1,4 @@
+import { KEPT_BYTES } from './kept-content.ts'
 import type { AnswerSink } from './sink.ts'
 import type { Watch } from './watch.ts'
 
@@ -5,8 +6,6 @@ import type { Watch } from './watch.ts'
 const HELD_FRAMES = 64
 const HELD_BYTES = 256 * 1024
 const HEARTBEAT_MS = 15_000
-/** Of an answer, where its content is kept. */
-const KEPT_BYTES = 256 * 1024
 
 interface OutflowParts {
   readonly sink: AnswerSink

@@ -22,8 +22,16 @@ const NEAR = 5
 const COMPARED_LENGTH = 64
 const COMPARED_NAMES = 500
 
+export const quoted = (name: string): string => `"${name.slice(0, 200)}"`
+
+/** Which names `name` may have meant, for the end of a message; empty when none is near. */
+export function nearHint(name: string, names: readonly string[]): string {
+  const near = nearNames(name, names).map(quoted)
+  return near.length > 0 ? `; names near it: ${near.join(', ')}` : ''
+}
+
 /** Up to five of the names that `name` may have meant, the nearest first. */
-export function nearNames(name: string, names: readonly string[]): string[] {
+function nearNames(name: string, names: readonly string[]): string[] {
   const asked = name.slice(0, COMPARED_LENGTH).toLowerCase()
   return names
     .slice(0, COMPARED_NAMES)

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import { SURFACES, type Kind, type Surface } from '../model.ts'
 import { compileRoute, isServed, mayUse, type Usable } from './compile.ts'
-import { nearNames } from './names.ts'
+import { nearHint, quoted } from './names.ts'
 import { Recent } from './recent.ts'
 import type { Route } from './route.ts'
 import { admits, type Connection, upstreamName } from './serves.ts'
@@ -91,19 +91,15 @@ export class Scope {
 
   #absence(name: string, surface: Surface): GatewayError {
     const names = this.models().flatMap(({ id }) => (isServed(this.#usable, id, surface) ? id : []))
-    const near = nearNames(name, names).map(quoted)
-    const hint = near.length > 0 ? `; names near it: ${near.join(', ')}` : ''
     const reason = this.#usable.aliases.has(name)
       ? `No member of the alias ${quoted(name)} serves ${surface}: see that their credentials are enabled and allow what they are asked for`
       : `No credential serves the model ${quoted(name)} for ${surface}`
-    return new GatewayError('model_not_found', reason + hint, { param: 'model' })
+    return new GatewayError('model_not_found', reason + nearHint(name, names), { param: 'model' })
   }
 }
 
 const blockedError = (name: string): GatewayError =>
   new GatewayError('model_blocked', `The model ${quoted(name)} is blocked in this organization`, { param: 'model' })
-
-const quoted = (name: string): string => `"${name.slice(0, 200)}"`
 
 function listModels(usable: Usable): ModelEntry[] {
   const found = new Map<string, ModelEntry>()

@@ -141,11 +141,13 @@ export async function touchUsed(
     tx.dialect === 'sqlite'
       ? 'SELECT value ->> 0 AS id, value ->> 1 AS used_at FROM json_each($1)'
       : 'SELECT (value ->> 0)::bigint AS id, (value ->> 1)::bigint AS used_at FROM json_array_elements($1::json)'
+  // Without it a credential that another transaction deletes is still read, and breaks the reference.
+  const lock = tx.dialect === 'sqlite' ? '' : 'FOR KEY SHARE OF c'
   if (credentials.size > 0) {
     await tx.run(
       `INSERT INTO gateway_credential_health (credential_id, organization_id, last_used_at)
        SELECT c.id, c.organization_id, u.used_at FROM (${used}) u JOIN gateway_credentials c ON c.id = u.id
-        WHERE true ORDER BY c.id
+        WHERE true ORDER BY c.id ${lock}
        ON CONFLICT (credential_id) DO UPDATE SET last_used_at = excluded.last_used_at
         WHERE COALESCE(gateway_credential_health.last_used_at, 0) < excluded.last_used_at - 1000`,
       [JSON.stringify([...credentials])],

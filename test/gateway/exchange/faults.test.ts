@@ -177,6 +177,7 @@ describe('gateway#32 how long a provider asks to be left alone', () => {
     ],
     [{}, undefined],
     [{ 'retry-after': 'soon' }, undefined],
+    [{ 'retry-after': '-5' }, undefined],
   ])('%j', (headers, expected) => {
     const told = fault('openai', 429, error({}), headers)
     expect(told.retryAfterMs).toBe(expected)

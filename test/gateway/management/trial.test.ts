@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { GatewayError } from '../../../src/gateway/errors.ts'
 import type { TestOptions, TestResult } from '../../../src/gateway/kinds/test.ts'
+import { AddressRefusedError } from '../../../src/gateway/kinds/upstream.ts'
 import type { Health } from '../../../src/gateway/model.ts'
 import type { OpenCredential } from '../../../src/gateway/state/organization-state.ts'
 import { expectError, expectOk } from '../../platform/support.ts'
@@ -183,6 +184,14 @@ describeGateway(
       expect(await rows()).toEqual(before)
     })
 
+    test('gateway#16 a name that resolves to a private address is told as one, saved or not', async () => {
+      const { id } = expectOk(await call('POST', '/credentials', body('inside')), 201)
+      const refused = { model: 'refused' }
+      const host = { host: 'models.example' }
+      expectError(await call('POST', `/credentials/${id}/test`, refused), 422, 'address_refused', host)
+      expectError(await call('POST', '/credentials/test', body('new', refused)), 422, 'address_refused', host)
+    })
+
     test('a route is explained for a caller or a key, without private credentials of others', async () => {
       const user = await api().user('explained@example.org')
       const shared = expectOk(await call('POST', '/credentials', body('shared one')), 201)
@@ -211,6 +220,7 @@ describeGateway(
   () => ({
     testCredential: async (credential, options) => {
       tried.push({ credential, options })
+      if (options.model === 'refused') throw new AddressRefusedError('models.example')
       return options.model === 'bad' ? BAD : GOOD
     },
     live: { healthOf: () => live, recover: (id) => void recovered.push(id) },

@@ -164,6 +164,10 @@ test('models in both shapes', async () => {
   })
   expect((await call('models/org/one')).body).toMatchObject({ id: 'org/one', object: 'model' })
   expect((await call('models/org%2Fone')).body).toMatchObject({ id: 'org/one' })
+  expect(await call('models/org/on')).toMatchObject({
+    status: 404,
+    body: { error: { code: 'model_not_found', message: expect.stringContaining('names near it: "org/one"') } },
+  })
   const headers = { 'anthropic-version': '2023-06-01' }
   expect((await call('models', undefined, { headers })).body).toMatchObject({
     data: [{ type: 'model', id: 'org/one', display_name: 'org/one' }, { id: 'two' }],

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { Attempt, type AttemptEnd } from '../../../src/gateway/plane/attempt.ts'
+import { AddressRefusedError } from '../../../src/gateway/kinds/upstream.ts'
 import { Turn } from '../../../src/gateway/plane/turn.ts'
 import { Watch } from '../../../src/gateway/plane/watch.ts'
 import { candidateOf, chat } from '../exchange/support.ts'
@@ -62,6 +63,18 @@ test('gateway#31 whoever gives the token of a call cannot be reached: as if the 
   expect(told).toEqual([])
   const late = Object.assign(new Error('slow'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
   expect((await unsent(late)).end.fault).toMatchObject({ class: 'connect', error: { code: 'upstream_timeout' } })
+})
+
+test('an address that may not be called is told without it', async () => {
+  const { end, told } = await unsent(new AddressRefusedError('10.0.0.1'))
+  expect(end.fault).toMatchObject({
+    class: 'connect',
+    error: {
+      code: 'upstream_error',
+      message: 'the provider cannot be reached (its address is one that the configuration does not allow)',
+    },
+  })
+  expect(told).toEqual([])
 })
 
 test('a fault of ours on the way to a call is logged whole, and its text goes nowhere', async () => {

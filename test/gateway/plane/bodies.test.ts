@@ -321,6 +321,18 @@ test('content is handed on only where an organization keeps it', async () => {
   const kept = await rig({ organization: { content_logging: true } })
   await kept.call('chat/completions', CHAT)
   expect(kept.contents[0]).toEqual({ request: Buffer.from(JSON.stringify(CHAT)), response: Buffer.from(ANSWER) })
+  const image = 'A'.repeat(600_000)
+  const url = `data:image/png;base64,${image}`
+  const content = [
+    { type: 'text', text: 'What is it?' },
+    { type: 'image_url', image_url: { url } },
+  ]
+  await kept.call('chat/completions', { model: 'm', messages: [{ role: 'user', content }] })
+  const text = kept.contents[1]?.request.toString() ?? ''
+  expect(JSON.parse(text).messages[0].content).toEqual([
+    { type: 'text', text: 'What is it?' },
+    { type: 'image_url', image_url: { url: expect.stringMatching(/^image\/png, 450000 bytes, sha256 [0-9a-f]{64}$/) } },
+  ])
   const plain = await rig()
   await plain.call('chat/completions', CHAT)
   expect(plain.contents).toEqual([undefined])
