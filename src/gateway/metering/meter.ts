@@ -56,6 +56,8 @@ export class RequestMeter implements Metering {
   #failures = 0
   #retryAt = 0
   #isStuck = false
+  /** As the log was told; until usage is written again. */
+  #isSpillBroken = false
   #dropped = 0
   /** Of the page of the spill file that was read last. */
   #page: { process: string; entry: Entry }[] = []
@@ -147,12 +149,21 @@ export class RequestMeter implements Metering {
     const { database, budgets, log } = this.#parts
     try {
       await writeBatch(database, budgets, { entries, digest, isOwn: true, isAgain: false })
+      this.#recovered('usage is written again')
       return true
     } catch (error) {
       this.#fail()
-      log.error({ reason: errorText(error) }, 'usage cannot be written: it goes to gateway-spill.jsonl for now')
+      if (this.#failures === 1) {
+        log.error({ reason: errorText(error) }, 'usage cannot be written: it goes to gateway-spill.jsonl for now')
+      }
       return false
     }
+  }
+
+  #recovered(message: string): void {
+    if (this.#failures > 0) this.#parts.log.info({}, message)
+    this.#failures = 0
+    this.#isSpillBroken = false
   }
 
   #fail(): void {
@@ -165,7 +176,8 @@ export class RequestMeter implements Metering {
     try {
       return await this.#spill.append(entries.map((entry) => toLine(this.#parts.processId, entry)))
     } catch (error) {
-      this.#parts.log.error({ reason: errorText(error) }, 'the spill file cannot be written')
+      if (!this.#isSpillBroken) this.#parts.log.error({ reason: errorText(error) }, 'the spill file cannot be written')
+      this.#isSpillBroken = true
       return false
     }
   }
@@ -185,7 +197,7 @@ export class RequestMeter implements Metering {
       log.warn({ reason: errorText(error), attempt: this.#failures }, 'the spill file cannot be replayed yet')
       return
     }
-    if (this.#spill.isEmpty && this.#failures > 0) log.info({}, 'usage is written again; the spill file is done with')
+    if (this.#spill.isEmpty) this.#recovered('usage is written again; the spill file is done with')
     this.#failures = 0
   }
 

@@ -245,6 +245,27 @@ describeMetering('usage records', (place) => {
     await database.close()
   })
 
+  test('while neither database nor spill file takes usage the log tells of each once, and of their return', async () => {
+    const told: string[] = []
+    const tell = (_fields: object, message: string): void => void told.push(message)
+    const database = fragile(place().open())
+    database.isAway = true
+    const dataDir = '/dev/null/data'
+    const log = { info: tell, warn: tell, error: tell }
+    const { meter } = processOver(place(), { clock: stillClock(), database, dataDir, log })
+    meter.record(usageRecord(T0))
+    for (let i = 0; i < 3; i++) await meter.flush()
+    database.isAway = false
+    await meter.flush()
+    expect(told).toEqual([
+      'usage cannot be written: it goes to gateway-spill.jsonl for now',
+      'the spill file cannot be written',
+      'usage is written again',
+    ])
+    expect(meter.figures()).toEqual({ queue: 0, dropped: 0, spillBytes: 0 })
+    await database.close()
+  })
+
   test('a clean stop writes what waits', async () => {
     const metering = processOver(place(), { clock: stillClock() })
     await metering.start()

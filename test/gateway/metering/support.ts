@@ -14,6 +14,7 @@ import { usageRoutes } from '../../../src/gateway/routes/usage.ts'
 import type { GatewayCaller, OpenKey, OrganizationState } from '../../../src/gateway/state/organization-state.ts'
 import type { Budget, Settings } from '../../../src/gateway/model.ts'
 import { DEFAULT_SETTINGS } from '../../../src/gateway/store/settings.ts'
+import type { Logger } from '../../../src/platform/ports.ts'
 import { Sealer } from '../../../src/platform/sealing/sealer.ts'
 import { upgradeSchema } from '../../../src/platform/schema.ts'
 import { addOrganization, describeInPlaces, initialize, type Place } from '../../platform/support.ts'
@@ -111,6 +112,7 @@ interface MeteringOptions {
   flushRows?: number
   onFull?: 'reject' | 'drop'
   spillBytes?: number
+  log?: Logger
   states?: () => Iterable<OrganizationState>
 }
 
@@ -120,7 +122,7 @@ export function processOver(place: Place, options: MeteringOptions): GatewayMete
   const metering = new GatewayMetering({
     database,
     clock: options.clock,
-    log: LOG,
+    log: options.log ?? LOG,
     sealer: new Sealer(place.config().platform.key_file, LOG),
     dataDir: options.dataDir ?? place.config().storage.data_dir,
     flushIntervalMs: 200,
