@@ -2,6 +2,9 @@ import { parseDuration } from '../base/duration.ts'
 import type { Flags, Io } from './command.ts'
 import { usageError } from './exit.ts'
 
+/** Where the verbs look for a server that nobody names. */
+export const DEFAULT_ENDPOINT = 'http://127.0.0.1:7777'
+
 export const FORMATS = ['text', 'json', 'jsonl', 'yaml'] as const
 export type Format = (typeof FORMATS)[number]
 
@@ -45,7 +48,7 @@ export function resolveSettings(given: Readonly<Record<string, unknown>>, { env,
     return typeof found === 'string' && found !== '' ? found : undefined
   }
   return {
-    endpoint: value('endpoint', 'MEM_ENDPOINT') ?? 'http://127.0.0.1:7777',
+    endpoint: value('endpoint', 'MEM_ENDPOINT') ?? DEFAULT_ENDPOINT,
     isEndpointGiven: Boolean(given['endpoint']),
     apiKey: value('api-key', 'MEM_API_KEY'),
     agentId: value('agent-id', 'MEM_AGENT_ID') ?? 'agent_opaque_local',

@@ -3,6 +3,7 @@ import { SERVICES, type ServiceName } from '../../app/services.ts'
 import { loadConfig, type Config } from '../../config/load.ts'
 import { defineCommand, type Io } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
+import { DEFAULT_ENDPOINT } from '../settings.ts'
 import { letYoungGenerationGrow } from '../young-generation.ts'
 
 export const serve = defineCommand({
@@ -53,10 +54,13 @@ async function listenOrClose(app: App): Promise<string> {
   }
 }
 
+/** What leads the verbs to this server, where they would not look for it. */
+export const pointTo = (url: string): string => (url === DEFAULT_ENDPOINT ? '' : `  export MEM_ENDPOINT=${url}\n`)
+
 const welcome = (url: string, dataDir: string, keyed: boolean): string => `mem is serving ${url}, data in ${dataDir}
 
 Try, in another terminal${keyed ? ' (with MEM_API_KEY set)' : ''}:
-  mem workspaces create --name notes
+${pointTo(url)}  mem workspaces create --name notes
   export MEM_WORKSPACE=<the id it prints>
   mem imprint --text 'The keeper likes rye bread.'
   mem recall 'what does the keeper eat?'

@@ -5,7 +5,7 @@ import { parseRequest } from '../../platform/routes/route.ts'
 import { canAsk, confirm, input as line } from '../ask.ts'
 import type { Io } from '../command.ts'
 import { refused } from '../commands/platform-store.ts'
-import { serveUntilStopped } from '../commands/serve.ts'
+import { pointTo, serveUntilStopped } from '../commands/serve.ts'
 import { readPassword } from '../platform/password.ts'
 
 /** Serves platform and gateway alone. @param flags by the names that the configuration knows */
@@ -44,8 +44,7 @@ const welcome = (
 ): string => `mem is serving the model gateway on ${url}, data in ${dataDir}
 
 Try, in another terminal:
-  export MEM_ENDPOINT=${url}
-  mem login --email <you@example.org>
+${pointTo(url)}  mem login --email <you@example.org>
   mem gateway credentials add
   mem gateway chat 'Why is the sky blue?' --model <model>
 

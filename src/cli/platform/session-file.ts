@@ -24,13 +24,18 @@ export function readSession(io: Io): SavedSession | undefined {
   }
 }
 
-/** Only its owner may read it. */
+/** Only its owner may read it. @throws CliError when it cannot be kept */
 export function writeSession(io: Io, session: SavedSession): void {
   const path = pathOf(io)
   const draft = `${path}.${process.pid}`
-  makeDirectorySync(dirname(path))
-  writeFileSync(draft, `${JSON.stringify(session)}\n`, { mode: 0o600 })
-  renameSync(draft, path)
+  try {
+    makeDirectorySync(dirname(path))
+    writeFileSync(draft, `${JSON.stringify(session)}\n`, { mode: 0o600 })
+    renameSync(draft, path)
+  } catch (error) {
+    const hint = 'Set HOME to a directory that you may write into.'
+    throw new CliError(EXIT.failure, `the session cannot be kept: ${errorText(error)}`, hint)
+  }
 }
 
 /** Whether a session was made by the server of this address, whether or not a slash ends either. */
