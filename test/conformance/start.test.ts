@@ -68,6 +68,7 @@ describe('memory#126 start matrix', () => {
     for (const addr of ['127.0.0.1:0', 'localhost:0', '[::1]:0', '127.3.4.5:0']) {
       const server = await serve(makeWorkspace(), ['--addr', addr])
       expect(await statusOf(server.url)).toBe(200)
+      await expect.poll(server.output).toContain(`export MEM_ENDPOINT=${server.url}\n`)
       expect(server.output()).toMatch(/"level":"warn".*no API key/)
       expect(await server.stop()).toBe(0)
     }

@@ -55,7 +55,10 @@ async function listenOrClose(app: App): Promise<string> {
 }
 
 /** What leads the verbs to this server, where they would not look for it. */
-export const pointTo = (url: string): string => (url === DEFAULT_ENDPOINT ? '' : `  export MEM_ENDPOINT=${url}\n`)
+export function pointTo(url: string): string {
+  const endpoint = url.replace(/\/\/(\[::\]|0\.0\.0\.0)(?=:)/, '//127.0.0.1')
+  return endpoint === DEFAULT_ENDPOINT ? '' : `  export MEM_ENDPOINT=${endpoint}\n`
+}
 
 const welcome = (url: string, dataDir: string, keyed: boolean): string => `mem is serving ${url}, data in ${dataDir}
 
