@@ -171,7 +171,7 @@ export class Ending {
       firstTokenMs: last?.firstTokenAt === undefined ? undefined : last.firstTokenAt - visit.startedAt,
       content:
         last && this.#settings.content_logging
-          ? { request: keptContent(request.body), response: Buffer.concat(last.out.content) }
+          ? { request: request.body, response: Buffer.concat(last.out.content) }
           : undefined,
     })
   }

@@ -9,6 +9,7 @@ import type { Candidate } from '../routing/candidate.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
 import type { Client } from './client.ts'
 import type { Inference } from './judge.ts'
+import { keptContent } from './kept-content.ts'
 import type { CacheResult, FinishedAttempt, LimitHold, PlaneParts } from './parts.ts'
 import type { Place } from './paths.ts'
 import { Tally } from './tally.ts'
@@ -97,7 +98,9 @@ export class Visit {
   /** Leaves the record. */
   #settle(end: VisitEnd): void {
     this.#record = this.#recordOf(end)
-    this.#parts.metering.record(this.#record, end.content)
+    // Only now, behind the answers: a body full of images takes long to read.
+    const content = end.content && { ...end.content, request: keptContent(end.content.request) }
+    this.#parts.metering.record(this.#record, content)
     this.#tell()
   }
 

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { onTestFinished } from 'vitest'
 import type { EmbedderSettings } from '../../../src/memory/embedder/types.ts'
+import { openServer } from '../../support/http-server.ts'
 
 export interface Received {
   method: string
@@ -26,15 +25,7 @@ export async function provider(...answers: Answer[]): Promise<{ url: string; rec
     out.writeHead(answer.status ?? 200, answer.headers)
     out.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body))
   }
-  const server = createServer((request, out) => void respond(request, out)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the server has no port')
-  return { url: `http://127.0.0.1:${address.port}`, received }
+  return { url: await openServer((request, out) => void respond(request, out)), received }
 }
 
 export const settings = (changes: Partial<EmbedderSettings> = {}): EmbedderSettings => ({
