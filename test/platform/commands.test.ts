@@ -107,6 +107,15 @@ describePlatform('git-host#13', (api) => {
     rmSync(session())
   })
 
+  test('a session that cannot be kept is told, with what to do', async () => {
+    const env = { MEM_PASSWORD: PASSWORD, HOME: '/dev/null' }
+    const login = await mem(api(), ['login', '--email', 'ada@example.org'], { env })
+    expect(login).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/the session cannot be kept: ENOTDIR[^]*Set HOME to a directory/),
+    })
+  })
+
   test('git-host#13 exit codes and what to do next', async () => {
     const token = { env: { MEM_SESSION_TOKEN: api().admin } }
     const expectFailure = async (argv: string[], code: number, stderr: RegExp, how = token): Promise<void> => {
