@@ -41,15 +41,14 @@ interface Shapes<F extends FamilyName> {
 type Params = Asked<unknown>['params']
 
 /** The routes of one family's deployments, with their activations and amendments. Contract: kernel-1.md 11, 12. */
-export function deploymentRoutes<F extends FamilyName>(
-  family: RegistryFamily<F>,
-  { states, replace, propose }: Shapes<F>,
-): Handlers {
+export const deploymentRoutes = <F extends FamilyName>(family: RegistryFamily<F>, shapes: Shapes<F>): Handlers => ({
+  ...ownRoutes(family, shapes),
+  ...amendmentRoutes(family, shapes),
+})
+
+function ownRoutes<F extends FamilyName>(family: RegistryFamily<F>, { states, replace }: Shapes<F>): Handlers {
   const { name, deployments } = family
   const path = `/${name}-deployments`
-  const amendmentOf = ({ id: deploymentId = '', amendmentId: id = '' }: Params): AmendmentPath => ({ deploymentId, id })
-  const readOne = ({ context, scope, params }: Asked<unknown>): Promise<object> =>
-    readAmendment(context.store.database, name, scope, amendmentOf(params))
   const replayStep = stepReplay(family)
   return {
     [`GET ${path}`]: read(
@@ -89,12 +88,24 @@ export function deploymentRoutes<F extends FamilyName>(
       { replay: replayStep },
       async ({ change, params: { id = '' }, body }) => stepped(await activateVersion(change, family, id, body)),
     ),
-    [`GET ${path}/{id}/amendments`]: read(BOUNDS, async ({ context, scope, params: { id = '' }, query }) => {
+  }
+}
+
+const amendmentOf = ({ id: deploymentId = '', amendmentId: id = '' }: Params): AmendmentPath => ({ deploymentId, id })
+
+function amendmentRoutes<F extends FamilyName>(family: RegistryFamily<F>, { propose }: Shapes<F>): Handlers {
+  const { name, deployments } = family
+  const path = `/${name}-deployments/{id}/amendments`
+  const readOne = ({ context, scope, params }: Asked<unknown>): Promise<object> =>
+    readAmendment(context.store.database, name, scope, amendmentOf(params))
+  const replayStep = stepReplay(family)
+  return {
+    [`GET ${path}`]: read(BOUNDS, async ({ context, scope, params: { id = '' }, query }) => {
       await readRecord(context.store.database, deployments, scope, id)
       return { items: await listAmendments(context.store.database, name, scope, id, query) }
     }),
-    [`GET ${path}/{id}/amendments/{amendmentId}`]: read({}, readOne),
-    [`POST ${path}/{id}/amendments`]: write(
+    [`GET ${path}/{amendmentId}`]: read({}, readOne),
+    [`POST ${path}`]: write(
       propose,
       {
         replay: ({ context, scope, params: { id: deploymentId = '' } }, id) =>
@@ -105,7 +116,7 @@ export function deploymentRoutes<F extends FamilyName>(
         return { recordId: amendment.id, status: 201, answer: () => amendment }
       },
     ),
-    [`POST ${path}/{id}/amendments/{amendmentId}/evaluations`]: write(
+    [`POST ${path}/{amendmentId}/evaluations`]: write(
       evaluateBody,
       { replay: readOne },
       async ({ change, params, body }) => {
@@ -113,7 +124,7 @@ export function deploymentRoutes<F extends FamilyName>(
         return { recordId: amendment.id, answer: () => amendment }
       },
     ),
-    [`POST ${path}/{id}/amendments/{amendmentId}/decisions`]: write(
+    [`POST ${path}/{amendmentId}/decisions`]: write(
       decideBody,
       {
         replay: readOne,
@@ -125,7 +136,7 @@ export function deploymentRoutes<F extends FamilyName>(
         return { recordId: amendment.id, answer: () => amendment }
       },
     ),
-    [`POST ${path}/{id}/amendments/{amendmentId}/activations`]: write(
+    [`POST ${path}/{amendmentId}/activations`]: write(
       activateAmendmentBody,
       {
         replay: async (asked, revision) => ({

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { toTimestamp, type Clock } from '../../base/clock.ts'
 import { NodeError } from '../errors.ts'
-import type { OrchestratorClient, Target } from '../ports.ts'
+import type { CodeJob, JobResult, JobRun, OrchestratorClient, Target } from '../ports.ts'
 import { Api, KubernetesError, segment } from './api.ts'
 import type { KubernetesOptions } from './connection.ts'
 import { Discovery, type Resource } from './discovery.ts'
@@ -35,93 +35,123 @@ type Place = Pick<Target, 'clusterId' | 'namespace'>
 /** @throws NodeError config_invalid */
 export async function openClient(options: KubernetesOptions, clock: Clock): Promise<OrchestratorClient> {
   const { timeoutMs = TIMEOUT_MS, image } = options
-  const api = new Api(await openTransport(options, timeoutMs), timeoutMs)
-  const discovery = new Discovery(api)
+  return new KubernetesClient(new Api(await openTransport(options, timeoutMs), timeoutMs), clock, image)
+}
 
-  const namespaceOf = ({ clusterId, namespace }: Place): string => {
-    if (clusterId !== '1') throw new NodeError('config_invalid', `this client knows one cluster, not "${clusterId}"`)
-    return segment(namespace ?? api.namespace)
+type Asked<Name extends 'list' | 'logs' | 'scale' | 'patch' | 'delete'> = Parameters<OrchestratorClient[Name]>[0]
+
+class KubernetesClient implements OrchestratorClient {
+  readonly #api: Api
+  readonly #discovery: Discovery
+  readonly #clock: Clock
+  /** For jobs that name none. */
+  readonly #image: string | undefined
+
+  constructor(api: Api, clock: Clock, image: string | undefined) {
+    this.#api = api
+    this.#discovery = new Discovery(api)
+    this.#clock = clock
+    this.#image = image
   }
-  const collection = async (target: Target, signal: AbortSignal): Promise<{ path: string; resource: Resource }> => {
-    const namespace = namespaceOf(target)
-    const resource = await discovery.find(target.kind, target.apiVersion, signal)
+
+  async get(target: Target, signal: AbortSignal): Promise<unknown> {
+    return this.#api.json(await this.#pathOf(target, signal), object, { signal })
+  }
+
+  async list({ labelSelector, fieldSelector, limit, ...target }: Asked<'list'>, signal: AbortSignal): Promise<Listed> {
+    const { path, resource } = await this.#collection(target, signal)
+    const { kind, apiVersion } = resource
+    const { items, truncated } = await pages(this.#api, path, { labelSelector, fieldSelector }, limit, signal)
+    return { items: items.map((item) => ({ apiVersion, kind, ...item })), truncated }
+  }
+
+  async logs(
+    { pod: name, container, tailLines, sinceSeconds, ...place }: Asked<'logs'>,
+    signal: AbortSignal,
+  ): ReturnType<OrchestratorClient['logs']> {
+    const path = `/api/v1/namespaces/${this.#namespaceOf(place)}/pods/${segment(name)}`
+    const chosen = container ?? defaultContainer(await this.#api.json(path, pod, { signal }))
+    // one line more than wanted tells whether there are more
+    const query = {
+      container: chosen,
+      tailLines: tailLines === undefined ? undefined : tailLines + 1,
+      sinceSeconds,
+      limitBytes: MAX_LOG_BYTES,
+    }
+    const text = await this.#api.text(`${path}/log`, { query, signal })
+    const lines = text.split(/(?<=\n)/)
+    const tooMany = tailLines !== undefined && lines.length > tailLines
+    return {
+      logs: tooMany ? lines.slice(-tailLines).join('') : text,
+      ...(chosen !== undefined && { container: chosen }),
+      truncated: tooMany || Buffer.byteLength(text) >= MAX_LOG_BYTES,
+    }
+  }
+
+  async events(target: Target, signal: AbortSignal): Promise<readonly object[]> {
+    const { kind, name } = target
+    let namespace = this.#namespaceOf(target)
+    let fieldSelector: string | undefined
+    if (kind !== '') {
+      const resource = await this.#discovery.find(kind, target.apiVersion, signal)
+      if (!resource.namespaced) namespace = 'default'
+      fieldSelector = `involvedObject.kind=${resource.kind},involvedObject.name=${segment(name)}`
+    }
+    const path = `/api/v1/namespaces/${namespace}/events`
+    return (await pages(this.#api, path, { fieldSelector }, MAX_EVENTS, signal)).items
+  }
+
+  async restart(target: Target, signal: AbortSignal): Promise<void> {
+    const annotations = { 'kubectl.kubernetes.io/restartedAt': toTimestamp(this.#clock.now()) }
+    const body = { spec: { template: { metadata: { annotations } } } }
+    await this.#patch(await this.#pathOf(target, signal), 'strategic', body, signal)
+  }
+
+  async scale({ replicas, ...target }: Asked<'scale'>, signal: AbortSignal): Promise<void> {
+    await this.#patch(`${await this.#pathOf(target, signal)}/scale`, 'merge', { spec: { replicas } }, signal)
+  }
+
+  async patch({ patch: body, patchType, ...target }: Asked<'patch'>, signal: AbortSignal): Promise<unknown> {
+    if (Array.isArray(body) !== (patchType === 'json')) {
+      throw new NodeError('config_invalid', `a ${patchType} patch is ${patchType === 'json' ? 'a list' : 'a map'}`)
+    }
+    return this.#patch(await this.#pathOf(target, signal), patchType, body, signal)
+  }
+
+  async delete({ gracePeriodSeconds, ...target }: Asked<'delete'>, signal: AbortSignal): Promise<void> {
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background', gracePeriodSeconds }
+    await this.#api.text(await this.#pathOf(target, signal), { method: 'DELETE', body, signal })
+  }
+
+  runJob(job: CodeJob, run: JobRun): Promise<JobResult> {
+    return runJob(this.#api, this.#image === undefined ? job : { image: this.#image, ...job }, run)
+  }
+
+  #namespaceOf({ clusterId, namespace }: Place): string {
+    if (clusterId !== '1') throw new NodeError('config_invalid', `this client knows one cluster, not "${clusterId}"`)
+    return segment(namespace ?? this.#api.namespace)
+  }
+
+  async #collection(target: Target, signal: AbortSignal): Promise<{ path: string; resource: Resource }> {
+    const namespace = this.#namespaceOf(target)
+    const resource = await this.#discovery.find(target.kind, target.apiVersion, signal)
     const scope = resource.namespaced ? `/namespaces/${namespace}` : ''
     return { path: `${resource.prefix}${scope}/${resource.name}`, resource }
   }
-  const pathOf = async (target: Target, signal: AbortSignal): Promise<string> => {
+
+  async #pathOf(target: Target, signal: AbortSignal): Promise<string> {
     const name = segment(target.name)
-    return `${(await collection(target, signal)).path}/${name}`
+    return `${(await this.#collection(target, signal)).path}/${name}`
   }
-  const patch = async (path: string, type: string, body: unknown, signal: AbortSignal): Promise<unknown> =>
-    api.json(path, object, { method: 'PATCH', body, contentType: PATCH_TYPES[type] ?? type, signal })
 
-  return {
-    get: async (target, signal) => api.json(await pathOf(target, signal), object, { signal }),
-
-    list: async ({ labelSelector, fieldSelector, limit, ...target }, signal) => {
-      const { path, resource } = await collection(target, signal)
-      const { kind, apiVersion } = resource
-      const { items, truncated } = await pages(api, path, { labelSelector, fieldSelector }, limit, signal)
-      return { items: items.map((item) => ({ apiVersion, kind, ...item })), truncated }
-    },
-
-    logs: async ({ pod: name, container, tailLines, sinceSeconds, ...place }, signal) => {
-      const path = `/api/v1/namespaces/${namespaceOf(place)}/pods/${segment(name)}`
-      const chosen = container ?? defaultContainer(await api.json(path, pod, { signal }))
-      // one line more than wanted tells whether there are more
-      const query = {
-        container: chosen,
-        tailLines: tailLines === undefined ? undefined : tailLines + 1,
-        sinceSeconds,
-        limitBytes: MAX_LOG_BYTES,
-      }
-      const text = await api.text(`${path}/log`, { query, signal })
-      const lines = text.split(/(?<=\n)/)
-      const tooMany = tailLines !== undefined && lines.length > tailLines
-      return {
-        logs: tooMany ? lines.slice(-tailLines).join('') : text,
-        ...(chosen !== undefined && { container: chosen }),
-        truncated: tooMany || Buffer.byteLength(text) >= MAX_LOG_BYTES,
-      }
-    },
-
-    events: async (target, signal) => {
-      const { kind, name } = target
-      let namespace = namespaceOf(target)
-      let fieldSelector: string | undefined
-      if (kind !== '') {
-        const resource = await discovery.find(kind, target.apiVersion, signal)
-        if (!resource.namespaced) namespace = 'default'
-        fieldSelector = `involvedObject.kind=${resource.kind},involvedObject.name=${segment(name)}`
-      }
-      const path = `/api/v1/namespaces/${namespace}/events`
-      return (await pages(api, path, { fieldSelector }, MAX_EVENTS, signal)).items
-    },
-
-    restart: async (target, signal) => {
-      const annotations = { 'kubectl.kubernetes.io/restartedAt': toTimestamp(clock.now()) }
-      const body = { spec: { template: { metadata: { annotations } } } }
-      await patch(await pathOf(target, signal), 'strategic', body, signal)
-    },
-
-    scale: async ({ replicas, ...target }, signal) => {
-      await patch(`${await pathOf(target, signal)}/scale`, 'merge', { spec: { replicas } }, signal)
-    },
-
-    patch: async ({ patch: body, patchType, ...target }, signal) => {
-      if (Array.isArray(body) !== (patchType === 'json')) {
-        throw new NodeError('config_invalid', `a ${patchType} patch is ${patchType === 'json' ? 'a list' : 'a map'}`)
-      }
-      return patch(await pathOf(target, signal), patchType, body, signal)
-    },
-
-    delete: async ({ gracePeriodSeconds, ...target }, signal) => {
-      const body = { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background', gracePeriodSeconds }
-      await api.text(await pathOf(target, signal), { method: 'DELETE', body, signal })
-    },
-
-    runJob: (job, run) => runJob(api, image === undefined ? job : { image, ...job }, run),
+  #patch(path: string, type: string, body: unknown, signal: AbortSignal): Promise<unknown> {
+    return this.#api.json(path, object, { method: 'PATCH', body, contentType: PATCH_TYPES[type] ?? type, signal })
   }
+}
+
+interface Listed {
+  items: readonly object[]
+  truncated: boolean
 }
 
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container'
@@ -136,7 +166,7 @@ async function pages(
   selectors: Readonly<Record<string, string | undefined>>,
   limit: number,
   signal: AbortSignal,
-): Promise<{ items: readonly object[]; truncated: boolean }> {
+): Promise<Listed> {
   let items: object[] = []
   let next: string | undefined
   let expired = false
