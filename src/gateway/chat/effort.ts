@@ -1,4 +1,5 @@
 import { EFFORTS, type Effort } from './form.ts'
+import type { Target } from './target.ts'
 
 /** Tokens of thinking that an effort stands for. Contract: gateway.md 5.3. */
 const BUDGETS: Readonly<Record<Effort, number>> = {
@@ -14,11 +15,18 @@ const BUDGETS: Readonly<Record<Effort, number>> = {
 /** What a budget keeps free for the answer. */
 const ANSWER_TOKENS = 1024
 
-/** The next lower effort that a model knows; `none` where there is none. */
-export function knownEffort(effort: Effort, known: readonly Effort[] | undefined): Effort {
+/** The effort, or the next lower one that a model knows; undefined where there is none. */
+export function knownEffort(effort: Effort, known: readonly Effort[] | undefined): Effort | undefined {
   if (!known || known.includes(effort)) return effort
-  return EFFORTS.slice(0, EFFORTS.indexOf(effort)).findLast((each) => known.includes(each)) ?? 'none'
+  return EFFORTS.slice(0, EFFORTS.indexOf(effort)).findLast((each) => known.includes(each))
 }
+
+/** No Claude knows less; a budget of tokens can say it. */
+const ADAPTIVE: readonly Effort[] = ['low', 'medium', 'high', 'xhigh', 'max']
+
+/** How much Claude is to think; `none` where it knows no effort that low. */
+export const claudeEffort = (effort: Effort, { reasoning, efforts }: Target): Effort =>
+  knownEffort(effort, efforts ?? (reasoning === 'adaptive' ? ADAPTIVE : undefined)) ?? 'none'
 
 /** Tokens to think with, 1,024 below the output cap; undefined when that leaves no thinking. */
 export function budgetOf(effort: Effort, maxTokens: number | undefined): number | undefined {

@@ -58,6 +58,9 @@ export interface DocumentPart extends Marked {
   readonly data: string
 }
 
+/** What a tool may answer with. */
+export type Seen = TextPart | ImagePart | DocumentPart
+
 export interface AudioPart {
   readonly kind: 'audio'
   readonly format: string
@@ -91,7 +94,7 @@ export interface ResultPart extends Marked {
   /** Of the call. */
   readonly id: string
   readonly name: string
-  readonly content: readonly (TextPart | ImagePart)[]
+  readonly content: readonly Seen[]
   readonly isError: boolean
 }
 

@@ -1,5 +1,6 @@
 import type * as z from 'zod'
-import { UnsayableError, type CacheMark } from './form.ts'
+import { isMap } from '../../base/json.ts'
+import { UnsayableError, type CacheMark, type Drop } from './form.ts'
 
 /** Null is as good as absent. */
 export const present = <T>(value: T | null | undefined): T | undefined => value ?? undefined
@@ -8,10 +9,16 @@ export const present = <T>(value: T | null | undefined): T | undefined => value 
 export const marked = (mark: { ttl?: CacheMark['ttl'] | undefined } | null | undefined): { cache?: CacheMark } =>
   mark ? { cache: mark.ttl === undefined ? {} : { ttl: mark.ttl } } : {}
 
-/** Reads a body by its schema. @throws UnsayableError that names the first field that is wrong. */
-export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
+/**
+ * Reads a body by its schema, and drops what the schema does not know.
+ * @throws UnsayableError that names the first field that is wrong.
+ */
+export function parseBody<T>(schema: z.ZodType<T>, body: unknown, drop: Drop): T {
   const { success, data, error } = schema.safeParse(body, { reportInput: true })
-  if (success) return data
+  if (success) {
+    dropUnread(body, data, drop)
+    return data
+  }
   const [issue] = error.issues
   if (!issue) throw new UnsayableError('invalid_value', '', 'the body cannot be read')
   const found = deepest(issue)
@@ -25,6 +32,18 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
     param,
     isMissing ? `${param} is missing` : wordsOf(found).replaceAll('Invalid input: ', ''),
   )
+}
+
+/** Names what stands in a body and was not read, but for what asks for nothing: nulls and empty lists. */
+function dropUnread(body: unknown, read: unknown, drop: Drop, path = ''): void {
+  if (body === read) return
+  if (Array.isArray(body) && Array.isArray(read)) body.forEach((each, i) => dropUnread(each, read[i], drop, path))
+  if (!isMap(body) || !isMap(read)) return
+  for (const [name, value] of Object.entries(body)) {
+    const place = path === '' ? name : `${path}.${name}`
+    if (Object.hasOwn(read, name)) dropUnread(value, read[name], drop, place)
+    else if (value !== null && !(Array.isArray(value) && value.length === 0)) drop(place)
+  }
 }
 
 type Issue = z.core.$ZodIssue

@@ -14,7 +14,8 @@ export function arrangeTurns(turns: readonly Turn[], param = 'messages'): Turn[]
     if (part.kind !== 'result') continue
     const call = calls.get(part.id)
     if (!call) throw new UnsayableError('invalid_value', param, `there is no tool call ${part.id} before its result`)
-    results.set(call, { ...part, name: call.name, content: part.content.filter((each) => !isEmpty(each)) })
+    const content = [...(results.get(call)?.content ?? []), ...part.content.filter((each) => !isEmpty(each))]
+    results.set(call, { ...part, name: call.name, content })
   }
   const arranged: { role: Turn['role']; parts: Part[] }[] = []
   const append = (role: Turn['role'], parts: readonly Part[]): void => {

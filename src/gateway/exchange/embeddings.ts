@@ -10,13 +10,12 @@ import type { AnswerStream, Exchange, InferenceRequest, JsonAnswer, Split, Upstr
 import { brokenFault, refusalFault, type FaultView } from './faults.ts'
 import { toBase64, type Encoding } from './vectors.ts'
 
-const requestSchema = z.looseObject({
+const requestSchema = z.object({
+  model: z.unknown().optional(),
   input: z.union([z.string(), z.array(z.string()).min(1), z.array(z.int()).min(1), z.array(z.array(z.int())).min(1)]),
   dimensions: z.int().positive().nullish().transform(present),
   encoding_format: z.enum(['float', 'base64']).nullish().transform(present),
 })
-
-const SAID: ReadonlySet<string> = new Set(['model', ...Object.keys(requestSchema.shape)])
 
 /** Embeddings of a provider with a form of its own, in as many calls as it takes. Contract: gateway.md 5.6. */
 export class Embeddings implements Exchange {
@@ -33,7 +32,8 @@ export class Embeddings implements Exchange {
 
   /** @throws UnsayableError for tokens, which only OpenAI's dialect takes */
   constructor(request: InferenceRequest, candidate: Candidate, view: FaultView) {
-    const asked = parseBody(requestSchema, request.json())
+    const dropped: string[] = []
+    const asked = parseBody(requestSchema, request.json(), (field) => dropped.push(field))
     const texts = textsOf(asked.input)
     this.#dialect = dialectOf(candidate)
     const parts = inParts(texts, this.#dialect.batch)
@@ -42,7 +42,7 @@ export class Embeddings implements Exchange {
     )
     this.body = body
     if (others.length > 0) this.split = { bodies: [body, ...others], join: (answers) => this.#join(answers) }
-    this.dropped = Object.keys(asked).filter((name) => !SAID.has(name) && asked[name] !== null)
+    this.dropped = dropped
     this.#request = request
     this.#model = candidate.model
     this.#counts = parts.map(({ length }) => length)

@@ -5,9 +5,9 @@ import {
   type ChatRequest,
   type Drop,
   type Effort,
-  type ImagePart,
   type Part,
   type ReasoningPart,
+  type Seen,
   type TextPart,
   type ToolChoice,
 } from '../form.ts'
@@ -16,15 +16,12 @@ import { arrangeTurns } from '../turns.ts'
 import { unsigned } from './unsigned.ts'
 import { anthropicRequest, type AnthropicContent, type AnthropicRequest } from './request-schema.ts'
 
-const SAID: ReadonlySet<string> = new Set(['model', ...Object.keys(anthropicRequest.shape)])
-
 /** An Anthropic messages request in the inner form. Contract: gateway.md 5.3. @throws UnsayableError */
 export function readAnthropicRequest(body: unknown, drop: Drop): ChatRequest {
-  const request = parseBody(anthropicRequest, body)
+  const request = parseBody(anthropicRequest, body, drop)
   if (request.mcp_servers?.length) {
     throw new UnsayableError('unsupported_parameter', 'mcp_servers', 'this model has no tools that the provider runs')
   }
-  for (const [field, value] of Object.entries(request)) if (!SAID.has(field) && value !== null) drop(field)
   const { tool_choice: choice, output_config: output, metadata } = request
   const effort = effortIn(request)
   return {
@@ -64,14 +61,8 @@ function partsOf(content: AnthropicContent): Part[] {
     switch (block.type) {
       case 'text':
       case 'image':
-        return seen(block)
       case 'document':
-        return {
-          kind: 'document',
-          name: block.title ?? 'document.pdf',
-          data: block.source.data,
-          ...marked(block.cache_control),
-        }
+        return seen(block)
       case 'tool_use':
         return {
           kind: 'call',
@@ -103,15 +94,18 @@ function thoughtOf(text: string, signature: string): ReasoningPart {
   return family ? { kind: 'reasoning', family, text } : { kind: 'reasoning', family: 'claude', text, signature }
 }
 
-type Seen = Extract<Exclude<AnthropicContent, string>[number], { type: 'text' | 'image' }>
+type SeenBlock = Extract<Exclude<AnthropicContent, string>[number], { type: 'text' | 'image' | 'document' }>
 
-function seen(block: Seen): TextPart | ImagePart {
-  if (block.type === 'text') return { kind: 'text', text: block.text, ...marked(block.cache_control) }
+function seen(block: SeenBlock): Seen {
+  const mark = marked(block.cache_control)
+  if (block.type === 'text') return { kind: 'text', text: block.text, ...mark }
+  if (block.type === 'document')
+    return { kind: 'document', name: block.title ?? 'document.pdf', data: block.source.data, ...mark }
   const { source } = block
   return {
     kind: 'image',
     source: source.type === 'url' ? { url: source.url } : { mediaType: source.media_type, data: source.data },
-    ...marked(block.cache_control),
+    ...mark,
   }
 }
 

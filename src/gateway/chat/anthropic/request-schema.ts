@@ -18,15 +18,17 @@ const image = z.object({
   cache_control: cacheControl,
 })
 
+const document = z.object({
+  type: z.literal('document'),
+  source: z.object({ type: z.literal('base64'), media_type: z.literal('application/pdf'), data: z.string() }),
+  title: z.string().nullish().transform(present),
+  cache_control: cacheControl,
+})
+
 const block = z.discriminatedUnion('type', [
   text,
   image,
-  z.object({
-    type: z.literal('document'),
-    source: z.object({ type: z.literal('base64'), media_type: z.literal('application/pdf'), data: z.string() }),
-    title: z.string().nullish().transform(present),
-    cache_control: cacheControl,
-  }),
+  document,
   z.object({
     type: z.literal('tool_use'),
     id: z.string(),
@@ -38,7 +40,7 @@ const block = z.discriminatedUnion('type', [
     type: z.literal('tool_result'),
     tool_use_id: z.string(),
     content: z
-      .union([z.string(), z.array(z.discriminatedUnion('type', [text, image]))])
+      .union([z.string(), z.array(z.discriminatedUnion('type', [text, image, document]))])
       .nullish()
       .transform(present),
     is_error: z.boolean().nullish().transform(present),
@@ -59,7 +61,8 @@ const tool = z.object({
 
 const single = { disable_parallel_tool_use: z.boolean().nullish().transform(present) }
 
-export const anthropicRequest = z.looseObject({
+export const anthropicRequest = z.object({
+  model: z.unknown().optional(),
   max_tokens: z.int().positive(),
   messages: z
     .array(z.object({ role: z.enum(['user', 'assistant']), content: z.union([z.string(), z.array(block)]) }))

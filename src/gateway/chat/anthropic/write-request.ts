@@ -1,4 +1,4 @@
-import { budgetOf, knownEffort } from '../effort.ts'
+import { budgetOf, claudeEffort } from '../effort.ts'
 import {
   UnsayableError,
   type CacheMark,
@@ -58,12 +58,13 @@ function sampling({ temperature, topP, topK }: ChatRequest, isTaken: boolean, dr
 
 function thinkingOf(
   request: ChatRequest,
-  { reasoning, efforts }: Target,
+  target: Target,
   maxTokens: number,
   drop: Drop,
 ): { thinking?: Json; effort?: string } {
   if (request.effort === undefined || request.effort === 'none') return {}
-  const effort = knownEffort(request.effort, efforts)
+  const { reasoning } = target
+  const effort = claudeEffort(request.effort, target)
   const isOff = reasoning === 'none' || effort === 'none' || forcesTool(request) || !canThink(request)
   const budget = reasoning === 'budget' ? budgetOf(effort, maxTokens) : undefined
   if (isOff || (reasoning === 'budget' && budget === undefined)) {

@@ -1,4 +1,4 @@
-import { budgetOf, knownEffort } from '../effort.ts'
+import { budgetOf, claudeEffort } from '../effort.ts'
 import { UnsayableError, type CacheMark, type ChatRequest, type Drop, type Part, type Tool } from '../form.ts'
 import { optional, type Json } from '../json.ts'
 import { canThink, forcesTool, isSigned, withoutBlanks, type Target } from '../target.ts'
@@ -61,7 +61,7 @@ export function writeConverseRequest(request: ChatRequest, target: Target, drop:
 
 function thinkingOf(request: ChatRequest, target: Target, drop: Drop): { thinking?: Json; effort?: string } {
   if (request.effort === undefined || request.effort === 'none') return {}
-  const effort = knownEffort(request.effort, target.efforts)
+  const effort = claudeEffort(request.effort, target)
   const budget =
     target.reasoning === 'budget' ? budgetOf(effort, request.maxTokens ?? target.defaultMaxTokens) : undefined
   const isOff =

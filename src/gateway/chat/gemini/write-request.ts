@@ -4,6 +4,7 @@ import {
   UnsayableError,
   type ChatRequest,
   type Drop,
+  type Effort,
   type Part,
   type ToolChoice,
   type Turn,
@@ -57,16 +58,19 @@ function modeOf(choice: ToolChoice): Json {
   return { mode: { auto: 'AUTO', none: 'NONE', required: 'ANY' }[choice] }
 }
 
+/** Levels of thinking that Gemini has; it cannot be told not to think by one. */
+const LEVELS: readonly Effort[] = ['minimal', 'low', 'medium', 'high']
+
 function thinkingOf(request: ChatRequest, { reasoning, efforts }: Target, drop: Drop): Json | undefined {
   if (request.effort === undefined) return undefined
-  const effort = knownEffort(request.effort, efforts)
-  if (reasoning === 'level' && effort !== 'none') return { thinkingLevel: effort, includeThoughts: true }
-  if (reasoning === 'budget') {
+  const effort = knownEffort(request.effort, efforts ?? (reasoning === 'level' ? LEVELS : undefined))
+  if (reasoning === 'level' && effort !== undefined) return { thinkingLevel: effort, includeThoughts: true }
+  if (reasoning === 'budget' && effort !== undefined) {
     const budget = budgetOf(effort, request.maxTokens) ?? 0
     if (budget === 0 && effort !== 'none') drop('reasoning_effort')
     return { thinkingBudget: budget, includeThoughts: budget > 0 }
   }
-  if (effort !== 'none') drop('reasoning_effort')
+  if (effort !== 'none' || reasoning !== 'none') drop('reasoning_effort')
   return undefined
 }
 
@@ -101,9 +105,9 @@ function partOf(part: Exclude<Part, { kind: 'call' }>): Json[] {
       return [optional({ text: part.text, thought: true, thoughtSignature: part.signature })]
     case 'result': {
       const result = part.content.flatMap((each) => (each.kind === 'text' ? [each.text] : [])).join('\n')
-      const images = part.content.flatMap((each) => (each.kind === 'image' ? partOf(each) : []))
+      const shown = part.content.flatMap((each) => (each.kind === 'text' ? [] : partOf(each)))
       const response = part.isError ? { error: result } : { result }
-      return [{ functionResponse: { id: part.id, name: part.name, response } }, ...images]
+      return [{ functionResponse: { id: part.id, name: part.name, response } }, ...shown]
     }
   }
 }

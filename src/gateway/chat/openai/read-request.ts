@@ -6,6 +6,7 @@ import {
   type Drop,
   type OutputFormat,
   type Part,
+  type Seen,
   type TextPart,
   type ToolChoice,
   type Turn,
@@ -14,17 +15,13 @@ import { marked, parseBody } from '../parse.ts'
 import { arrangeTurns } from '../turns.ts'
 import { openAiRequest, type OpenAiMessage, type OpenAiRequest } from './request-schema.ts'
 
-/** What is not in the inner form: it travels on relays only, and is dropped with its name here. */
-const SAID: ReadonlySet<string> = new Set(['model', ...Object.keys(openAiRequest.shape)])
-
 /**
  * An OpenAI chat completion request in the inner form. Contract: gateway.md 5.3.
  * @throws UnsayableError for what is malformed, or would mean something else elsewhere.
  */
 export function readOpenAiRequest(body: unknown, drop: Drop): ChatRequest {
-  const request = parseBody(openAiRequest, body)
+  const request = parseBody(openAiRequest, body, drop)
   refuseUnsayable(request)
-  for (const [field, value] of Object.entries(request)) if (!SAID.has(field) && value !== null) drop(field)
   const { system, turns } = readMessages(request.messages, drop)
   const maxTokens = request.max_completion_tokens ?? request.max_tokens
   const user = request.safety_identifier ?? request.user
@@ -77,24 +74,37 @@ function readMessages(messages: readonly OpenAiMessage[], drop: Drop): { system:
     if ('name' in message && message.name !== undefined) drop('messages.name')
     switch (message.role) {
       case 'user':
-        turns.push({ role: 'user', parts: userParts(message.content, param, drop) })
+        turns.push({ role: 'user', parts: markedLast(userParts(message.content, param, drop), message) })
         break
       case 'assistant':
-        turns.push({ role: 'assistant', parts: assistantParts(message, param) })
+        turns.push({ role: 'assistant', parts: markedLast(assistantParts(message, param), message) })
         break
       case 'tool': {
-        const { tool_call_id: id, content, cache_control } = message
-        const result = { kind: 'result', id, name: '', content: texts(content), isError: false } as const
+        const { tool_call_id: id, content: shown, cache_control } = message
+        const content =
+          typeof shown === 'string'
+            ? texts(shown)
+            : shown.map((part, at) => seen(part, `${param}.content[${at}]`, drop))
+        const result = { kind: 'result', id, name: '', content, isError: false } as const
         turns.push({ role: 'user', parts: [{ ...result, ...marked(cache_control) }] })
         break
       }
       default:
         if (turns.length > 0) drop('messages.system_position')
-        system.push(...texts(message.content))
+        system.push(...markedLast(texts(message.content), message))
     }
   }
   return { system: system.filter(({ text }) => text !== ''), turns }
 }
+
+/** Some clients mark a message, not its last part. */
+function markedLast<P extends Part>(parts: P[], { cache_control: mark }: Pick<OpenAiMessage, 'cache_control'>): P[] {
+  const last = mark ? parts.findLastIndex(isMarkable) : -1
+  return parts.map((part, i) => (i === last ? { ...part, ...marked(mark) } : part))
+}
+
+const isMarkable = (part: Part): boolean =>
+  part.kind !== 'audio' && part.kind !== 'reasoning' && (part.kind !== 'text' || part.text !== '')
 
 const texts = (content: Extract<OpenAiMessage, { role: 'system' | 'developer' }>['content']): TextPart[] =>
   typeof content === 'string'
@@ -104,19 +114,24 @@ const texts = (content: Extract<OpenAiMessage, { role: 'system' | 'developer' }>
 function userParts(content: Extract<OpenAiMessage, { role: 'user' }>['content'], param: string, drop: Drop): Part[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
   return content.map((part, i): Part => {
-    const place = `${param}.content[${i}]`
-    switch (part.type) {
-      case 'text':
-        return { kind: 'text', text: part.text, ...marked(part.cache_control) }
-      case 'image_url':
-        if (part.image_url.detail !== undefined && part.image_url.detail !== 'auto') drop('messages.image_url.detail')
-        return { kind: 'image', source: mediaOf(part.image_url.url, place), ...marked(part.cache_control) }
-      case 'file':
-        return { kind: 'document', ...pdf(part.file, place), ...marked(part.cache_control) }
-      case 'input_audio':
-        return { kind: 'audio', ...part.input_audio }
-    }
+    if (part.type === 'input_audio') return { kind: 'audio', ...part.input_audio }
+    return seen(part, `${param}.content[${i}]`, drop)
   })
+}
+
+type SeenPart = Exclude<Extract<OpenAiMessage, { role: 'tool' }>['content'], string>[number]
+
+function seen(part: SeenPart, place: string, drop: Drop): Seen {
+  const mark = marked(part.cache_control)
+  switch (part.type) {
+    case 'text':
+      return { kind: 'text', text: part.text, ...mark }
+    case 'image_url':
+      if (part.image_url.detail !== undefined && part.image_url.detail !== 'auto') drop('messages.image_url.detail')
+      return { kind: 'image', source: mediaOf(part.image_url.url, place), ...mark }
+    case 'file':
+      return { kind: 'document', ...pdf(part.file, place), ...mark }
+  }
 }
 
 function pdf(

@@ -9,18 +9,22 @@ const cacheControl = z
 
 const text = z.object({ type: z.literal('text'), text: z.string(), cache_control: cacheControl })
 
+const image = z.object({
+  type: z.literal('image_url'),
+  image_url: z.object({ url: z.string(), detail: z.unknown().optional() }),
+  cache_control: cacheControl,
+})
+
+const file = z.object({
+  type: z.literal('file'),
+  file: z.object({ file_data: z.string().optional(), filename: z.string().optional() }),
+  cache_control: cacheControl,
+})
+
 const userPart = z.discriminatedUnion('type', [
   text,
-  z.object({
-    type: z.literal('image_url'),
-    image_url: z.object({ url: z.string(), detail: z.unknown().optional() }),
-    cache_control: cacheControl,
-  }),
-  z.object({
-    type: z.literal('file'),
-    file: z.object({ file_data: z.string().optional(), filename: z.string().optional() }),
-    cache_control: cacheControl,
-  }),
+  image,
+  file,
   z.object({ type: z.literal('input_audio'), input_audio: z.object({ data: z.string(), format: z.string() }) }),
 ])
 
@@ -51,11 +55,17 @@ const thinkingBlock = z.discriminatedUnion('type', [
 const name = z.string().nullish().transform(present)
 
 const message = z.discriminatedUnion('role', [
-  z.object({ role: z.enum(['system', 'developer']), content: textContent, name }),
-  z.object({ role: z.literal('user'), content: z.union([z.string(), z.array(userPart)]), name }),
+  z.object({ role: z.enum(['system', 'developer']), content: textContent, name, cache_control: cacheControl }),
+  z.object({
+    role: z.literal('user'),
+    content: z.union([z.string(), z.array(userPart)]),
+    name,
+    cache_control: cacheControl,
+  }),
   z.object({
     role: z.literal('assistant'),
     name,
+    cache_control: cacheControl,
     content: z
       .union([z.string(), z.array(assistantPart)])
       .nullish()
@@ -66,7 +76,12 @@ const message = z.discriminatedUnion('role', [
     reasoning_content: z.string().nullish().transform(present),
     thinking_blocks: z.array(thinkingBlock).nullish().transform(present),
   }),
-  z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: textContent, cache_control: cacheControl }),
+  z.object({
+    role: z.literal('tool'),
+    tool_call_id: z.string(),
+    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [text, image, file]))]),
+    cache_control: cacheControl,
+  }),
 ])
 
 const tool = z.object({
@@ -98,7 +113,8 @@ const format = z.discriminatedUnion('type', [
   }),
 ])
 
-export const openAiRequest = z.looseObject({
+export const openAiRequest = z.object({
+  model: z.unknown().optional(),
   messages: z.array(message).min(1),
   stream: z.boolean().nullish().transform(present),
   stream_options: z

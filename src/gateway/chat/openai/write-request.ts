@@ -58,8 +58,9 @@ function formatOf(format: NonNullable<ChatRequest['format']>): Json {
 
 function effortOf({ effort }: ChatRequest, { reasoning, efforts }: Target, drop: Drop): Json {
   if (effort === undefined) return {}
-  if (reasoning !== 'none') return { reasoning_effort: knownEffort(effort, efforts) }
-  if (effort !== 'none') drop('reasoning_effort')
+  const known = reasoning === 'none' ? undefined : knownEffort(effort, efforts)
+  if (known !== undefined) return { reasoning_effort: known }
+  if (effort !== 'none' || reasoning !== 'none') drop('reasoning_effort')
   return {}
 }
 
@@ -68,7 +69,7 @@ function messagesOf({ role, parts }: Turn): Json[] {
   const results = parts.filter((part) => part.kind === 'result')
   const rest = [
     // A tool message holds text only: what a result shows follows it.
-    ...results.flatMap(({ content }) => content.filter((part) => part.kind === 'image')),
+    ...results.flatMap(({ content }) => content.filter((part) => part.kind !== 'text')),
     ...parts.filter((part) => part.kind !== 'result'),
   ]
   return [...results.map(resultMessage), ...(rest.length > 0 ? [{ role: 'user', content: contentOf(rest) }] : [])]
