@@ -180,6 +180,14 @@ describePlatform('sessions', (api) => {
     for (const raw of ['', '[]', 'null', '{"email":"a\\u0000"}', Buffer.from([0x7b, 0xff])]) {
       expectError(await api().call('POST', '/users', undefined, { raw }), 400, 'invalid_request')
     }
+    expectError(
+      await api().call('POST', '/users', undefined, { raw: '{"email":"a\\u0000"}' }),
+      400,
+      'invalid_request',
+      {
+        field: 'email',
+      },
+    )
     const large = (bytes: number) => JSON.stringify({ email: 'x'.repeat(bytes) })
     expectError(await api().call('POST', '/users', undefined, { raw: large(1024 * 1024) }), 413, 'payload_too_large')
     expectError(

@@ -153,7 +153,7 @@ function readBody({ body: raw }: FastifyRequest, { mayBeEmpty }: Route): Record<
   try {
     return parseJsonObject(isBuffer ? raw : Buffer.alloc(0))
   } catch (error) {
-    if (error instanceof BodyError) throw invalidRequest(error.message)
+    if (error instanceof BodyError) throw invalidRequest(error.message, error.field)
     throw error
   }
 }
