@@ -81,7 +81,7 @@ export class Audit {
       action,
       target: { type: target.type, id: String(target.id), ...optional('name', target.name) },
       ...optional('changes', changes && redacted(changes)),
-      request_id: actor.requestId,
+      request_id: redact(actor.requestId),
       ip: actor.address,
       ...optional('user_agent', actor.userAgent && redact(actor.userAgent).slice(0, AGENT_MAX)),
       count: 1,

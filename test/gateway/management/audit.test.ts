@@ -92,7 +92,10 @@ describeGateway('the audit', (api) => {
   test('what looks like a credential is left out of it, wherever it was typed', async () => {
     const token = `mvk_${'x'.repeat(43)}`
     const body = { provider: 'openai', name: 'pasted', api_key: 'k-0123456789', model_mapping: { gpt: token } }
-    const { id } = expectOk(await call('POST', '/credentials', body, { headers: { 'User-Agent': token } }), 201)
+    const { id } = expectOk(
+      await call('POST', '/credentials', body, { headers: { 'User-Agent': token, 'X-Request-ID': `call ${token}` } }),
+      201,
+    )
     const text: string = expectOk(await call('GET', '/audit/export'))
     expect(text).not.toContain(token)
     expect(text).toContain('mvk_[REDACTED]')
