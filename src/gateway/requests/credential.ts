@@ -1,7 +1,18 @@
 import * as z from 'zod'
 import { KINDS, type Kind } from '../model.ts'
 import { CONFIGS, SECRETS } from './config.ts'
-import { clearable, label, limits, modelName, modelPatterns, priority, scope, timeouts, weight } from './fields.ts'
+import {
+  byName,
+  clearable,
+  label,
+  limits,
+  modelName,
+  modelPatterns,
+  priority,
+  scope,
+  timeouts,
+  weight,
+} from './fields.ts'
 import { customHeaders, headerFault } from './headers.ts'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/
@@ -23,12 +34,9 @@ const fields = {
   priority: priority.default(0),
   fallback_group: clearable(label(64)),
   base_url: clearable(z.string()),
-  config: z.record(z.string(), z.unknown()).default({}),
+  config: byName(z.string(), z.unknown(), 100, 'fields'),
   custom_headers: customHeaders,
-  model_mapping: z
-    .record(modelName, modelName)
-    .refine((mapping) => Object.keys(mapping).length <= 200, 'must have 200 entries at most')
-    .default({}),
+  model_mapping: byName(modelName, modelName, 200, 'entries'),
   allowed_models: modelPatterns,
   limits,
   timeouts,
@@ -58,6 +66,10 @@ function byKind<T extends Fields>(request: T, context: z.RefinementCtx) {
   if (fault) {
     const { name, message } = fault
     context.issues.push({ code: 'custom', path: ['custom_headers', name], message, input: headers })
+    return z.NEVER
+  }
+  if (api_key !== undefined && 'api_key' in read.data && read.data.api_key !== undefined) {
+    context.addIssue({ code: 'custom', path: ['config', 'api_key'], message: 'is given twice: api_key is the same' })
     return z.NEVER
   }
   const secrets = new Map<string, string>()

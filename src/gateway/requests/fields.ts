@@ -26,6 +26,24 @@ export const modelName = z.string().superRefine((name, context) => {
   if (message !== undefined) context.addIssue({ code: 'custom', message, input: name })
 })
 
+/**
+ * Names that people choose, each with a value; at most so many.
+ * `__proto__` is none: what reads records leaves it out without a word.
+ */
+export const byName = <V extends z.ZodType>(name: z.ZodType<string, string>, value: V, max: number, what: string) =>
+  z
+    .preprocess(
+      (given, context) => {
+        if (typeof given === 'object' && given !== null && Object.hasOwn(given, '__proto__')) {
+          context.addIssue({ code: 'custom', path: ['__proto__'], message: 'is no name to be used', input: given })
+        }
+        return given
+      },
+      z.record(name, value),
+    )
+    .refine((record) => Object.keys(record).length <= max, `must have ${max} ${what} at most`)
+    .default({})
+
 const modelPattern = modelName.refine((text) => !text.slice(0, -1).includes('*'), 'must have * only at its end')
 
 /** Names, or globs with one `*` at the end. */
@@ -67,7 +85,9 @@ export const scope = z.enum(['organization', 'user'])
 export const maxOutputTokens = clearable(z.int('must be a whole number').min(1, 'must be 1 or more'))
 
 export const budget = z.strictObject({
-  limit_usd: z.string().refine((text) => parseUsd(text) !== undefined, 'must be decimal USD with 9 decimals at most'),
+  limit_usd: z
+    .string()
+    .refine((text) => parseUsd(text) !== undefined, 'must be decimal USD below 1000000000, with 9 decimals at most'),
   window: z.enum(WINDOWS),
   unknown_price: z.enum(['deny', 'allow']).default('deny'),
 })

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { checkCustomHeader } from '../kinds/headers.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
+import { byName } from './fields.ts'
 
 /** What a custom header reads as, and what keeps its value. */
 export const KEPT = '***'
@@ -8,10 +9,12 @@ export const KEPT = '***'
 const VALUE_MAX = 8192
 const COUNT_MAX = 20
 
-export const customHeaders = z
-  .record(z.string(), z.string().max(VALUE_MAX, `must have ${VALUE_MAX} characters at most`))
-  .refine((headers) => Object.keys(headers).length <= COUNT_MAX, `must have ${COUNT_MAX} headers at most`)
-  .default({})
+export const customHeaders = byName(
+  z.string(),
+  z.string().max(VALUE_MAX, `must have ${VALUE_MAX} characters at most`),
+  COUNT_MAX,
+  'headers',
+)
 
 /** The first header that is none, with what is wrong with it; undefined when all are good. Contract: gateway.md 10.3. */
 export function headerFault(

@@ -93,6 +93,10 @@ describeGateway('credentials', (api) => {
         'api_key',
       ],
       [{ provider: 'bedrock', config: { region: 'a', api_key: 'x', use_runtime_role: true } }, 'config.access_key_id'],
+      [{ provider: 'bedrock', config: { region: 'a', api_key: 'x' } }, 'config.api_key'],
+      [{ config: JSON.parse('{"__proto__":{"organization":"x"}}') }, 'config.__proto__'],
+      [{ custom_headers: JSON.parse('{"__proto__":"x"}') }, 'custom_headers.__proto__'],
+      [{ model_mapping: JSON.parse('{"gpt":"a","__proto__":"x"}') }, 'model_mapping.__proto__'],
       [
         { provider: 'bedrock', api_key: undefined, config: { region: 'a', session_token: 'x' } },
         'config.session_token',
@@ -327,6 +331,13 @@ describeGateway('credentials', (api) => {
       'https://models.example.org?',
       'ftp://models.example.org',
       'models.example.org',
+      'https:models.example.org',
+      'https:///models.example.org',
+      'https://@models.example.org',
+      ' https://models.example.org',
+      'https://models.exa\tmple.org\n',
+      'https://models.example.org/a b',
+      'https://models.example.org\\@10.0.0.1',
     ]) {
       expectError(await call('POST', '/credentials', openAi({ base_url })), 400, 'invalid_request', {
         field: 'base_url',
