@@ -120,11 +120,19 @@ export class UnsayableError extends Error {
   override readonly name = 'UnsayableError'
   readonly code: 'invalid_value' | 'missing_required_parameter' | 'unsupported_parameter' | 'unsupported_content'
   readonly param: string
+  /** What clients of Anthropic act upon. */
+  readonly details: Readonly<Record<string, unknown>> | undefined
 
-  constructor(code: UnsayableError['code'], param: string, message: string) {
+  constructor(
+    code: UnsayableError['code'],
+    param: string,
+    message: string,
+    details?: Readonly<Record<string, unknown>>,
+  ) {
     super(message)
     this.code = code
     this.param = param
+    this.details = details
   }
 }
 

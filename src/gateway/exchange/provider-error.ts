@@ -9,6 +9,8 @@ export interface ProviderError {
   readonly code: string | undefined
   /** Every name that it gives the failure: codes, types, reasons, exceptions. */
   readonly names: ReadonlySet<string>
+  /** What Anthropic gives its clients to act upon. */
+  readonly details: Readonly<Record<string, unknown>> | undefined
   /** When to come again, as `34s`. */
   readonly retryDelay: string | undefined
 }
@@ -31,7 +33,7 @@ const fields = z.object({
   status: name,
   innererror: z.object({ code: text }).optional().catch(undefined),
   details: z
-    .array(detail.catch({ reason: undefined, retryDelay: undefined }))
+    .union([z.array(detail.catch({ reason: undefined, retryDelay: undefined })), z.record(z.string(), z.unknown())])
     .optional()
     .catch(undefined),
 })
@@ -49,6 +51,7 @@ const NOTHING = fields.parse({})
 export function readProviderError(said: string, exception?: string): ProviderError {
   const { error: told, detail: rest, promptFeedback: blocked, response, ...top } = parse(said)
   const error = typeof told === 'string' ? { ...NOTHING, message: told } : (told ?? response?.error ?? top)
+  const details = Array.isArray(error.details) ? error.details : []
   const names = [
     exception,
     error.code,
@@ -56,7 +59,7 @@ export function readProviderError(said: string, exception?: string): ProviderErr
     error.status,
     error.innererror?.code,
     error.__type,
-    ...(error.details ?? []).map(({ reason }) => reason),
+    ...details.map(({ reason }) => reason),
     blocked?.blockReason === undefined ? undefined : 'content_filter',
   ]
   const refusal = blocked?.blockReason && `the prompt was refused: ${blocked.blockReasonMessage ?? blocked.blockReason}`
@@ -67,7 +70,8 @@ export function readProviderError(said: string, exception?: string): ProviderErr
     param: error.param,
     code: error.code,
     names: new Set(names.flatMap((each) => (each ? [each.replace(/^.*#|:.*$/g, '')] : []))),
-    retryDelay: error.details?.find(({ retryDelay }) => retryDelay !== undefined)?.retryDelay,
+    details: Array.isArray(error.details) ? undefined : error.details,
+    retryDelay: details.find(({ retryDelay }) => retryDelay !== undefined)?.retryDelay,
   }
 }
 

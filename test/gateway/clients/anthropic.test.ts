@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
+import { betaZodTool } from '@anthropic-ai/sdk/helpers/beta/zod'
 import { zodOutputFormat } from '@anthropic-ai/sdk/helpers/zod'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import {
   anthropic,
@@ -74,6 +75,28 @@ describeGateway('the anthropic client', (gateway) => {
         expect(textOf(answered)).toBe('The tools say: weather 0; weather 1')
       }
     })
+
+    // The fake Anthropic holds no conversations, and says so in other words.
+    test.skipIf(kind === 'anthropic')(
+      'gateway#106 the runner of tools, which asks for a held conversation first',
+      async () => {
+        gateway()
+          .fake(kind)
+          .setScript({ calls: [WEATHER.call('Rome'), WEATHER.call('Oslo')] })
+        const run = vi.fn<(input: unknown) => Promise<string>>().mockResolvedValue('rain')
+        const tool = betaZodTool({
+          name: 'weather',
+          description: 'The weather',
+          inputSchema: z.object({ city: z.string() }),
+          run,
+        })
+        for (const stream of [false, true]) {
+          const runner = anthropic(gateway()).beta.messages.toolRunner({ ...ask, stream, tools: [tool] })
+          expect(JSON.stringify((await runner.runUntilDone()).content)).toContain('The tools say: rain; rain')
+        }
+        expect(run).toHaveBeenCalledTimes(4)
+      },
+    )
 
     test('gateway#56 a tool that must be called is called', async () => {
       for (const tool_choice of [{ type: 'any' as const }, { type: 'tool' as const, name: 'weather' }]) {

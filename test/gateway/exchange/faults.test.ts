@@ -99,6 +99,19 @@ describe('gateway#34 how the client is told', () => {
     })
   })
 
+  test('the details that clients of Anthropic act upon, without secrets in them', () => {
+    const details = { error_code: 'thread_not_found', unsupported: ['sk-ant-abcdefghijklmnopqrst'] }
+    const lost = { type: 'error', error: { type: 'not_found_error', message: 'm', details } }
+    const told = messages(candidateOf('anthropic')).fault(404, {}, Buffer.from(JSON.stringify(lost)))
+    expect(told.error.toAnthropic('r')).toMatchObject({
+      error: { type: 'not_found_error', message: 'm', details: { error_code: 'thread_not_found' } },
+      request_id: 'r',
+    })
+    expect(JSON.stringify(told.error.toAnthropic('r'))).not.toContain('abcdefghijklmnopqrst')
+    const translated = messages(candidateOf('gemini')).fault(404, {}, Buffer.from(JSON.stringify(lost)))
+    expect(translated.error.toAnthropic('r').error).not.toHaveProperty('details')
+  })
+
   test('of a proxy on the way, message and status', () => {
     const { error: told } = fault('openai', 413, '<html>413 Request Entity Too Large</html>')
     expect([told.status, told.toOpenAi().error]).toMatchObject([

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { GatewayError } from '../../../src/gateway/errors.ts'
 import { anthropic, bedrock, gemini, openai } from './candidates.ts'
 import { bodyOf, chat, HI, makeExchange, messages, requestOf } from './support.ts'
 
@@ -57,6 +58,34 @@ test('gateway#65 where nothing is said beside the system, nothing can be answere
   expect(() => messages(openai, { messages: [{ role: 'user', content: [{ type: 'text', text: '' }] }] })).toThrow(
     'messages need one that says something',
   )
+})
+
+test('gateway#65 a conversation that a provider would hold is refused as the official client understands', () => {
+  for (const thread of [{ type: 'create' }, { type: 'continue', previous_message_id: 'msg_1' }]) {
+    for (const candidate of [openai, gemini, bedrock]) {
+      const fault = thrown(() => messages(candidate, { thread }))
+      expect(fault).toMatchObject({ status: 400, code: 'unsupported_parameter', param: 'thread' })
+      expect(fault.toAnthropic('r').error).toMatchObject({ details: { error_code: 'thread_unsupported_request' } })
+    }
+  }
+  expect(bodyOf(messages(openai, { thread: null, compaction: null }))).toHaveProperty('messages')
+  expect(() => messages(openai, { compaction: {} })).toThrow(expect.objectContaining({ param: 'compaction' }))
+})
+
+function thrown(work: () => unknown): GatewayError {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+  }
+  throw new Error('it was not refused')
+}
+
+test('gateway#54 system text between the turns moves to the front, and is named', () => {
+  const said = [...HI, { role: 'system', content: [{ type: 'text', text: 'Now French.' }] }]
+  const exchange = messages(openai, { system: 'Be brief.', messages: said })
+  expect(bodyOf(exchange)['messages']).toEqual([{ role: 'system', content: 'Be brief.\n\nNow French.' }, ...HI])
+  expect(exchange.dropped).toEqual(['messages.system_position'])
 })
 
 test('what cannot be carried is named', () => {

@@ -10,6 +10,7 @@ import {
   type Seen,
   type TextPart,
   type ToolChoice,
+  type Turn,
 } from '../form.ts'
 import { marked, parseBody } from '../parse.ts'
 import { arrangeTurns } from '../turns.ts'
@@ -19,16 +20,15 @@ import { anthropicRequest, type AnthropicContent, type AnthropicRequest } from '
 /** An Anthropic messages request in the inner form. Contract: gateway.md 5.3. @throws UnsayableError */
 export function readAnthropicRequest(body: unknown, drop: Drop): ChatRequest {
   const request = parseBody(anthropicRequest, body, drop)
-  if (request.mcp_servers?.length) {
-    throw new UnsayableError('unsupported_parameter', 'mcp_servers', 'this model has no tools that the provider runs')
-  }
+  refuseUnsayable(request)
+  const { system, turns } = readMessages(request, drop)
   const { tool_choice: choice, output_config: output, metadata } = request
   const effort = effortIn(request)
   return {
     stream: request.stream ?? false,
     includeUsage: true,
-    system: texts(request.system ?? []).filter(({ text }) => text !== ''),
-    turns: arrangeTurns(request.messages.map(({ role, content }) => ({ role, parts: partsOf(content) }))),
+    system,
+    turns: arrangeTurns(turns),
     tools: (request.tools ?? []).map(({ name, description, input_schema: parameters, strict, cache_control }) => ({
       name,
       ...(description !== undefined && { description }),
@@ -50,7 +50,32 @@ export function readAnthropicRequest(body: unknown, drop: Drop): ChatRequest {
   }
 }
 
-const texts = (content: string | Extract<AnthropicRequest['system'], unknown[]>): TextPart[] =>
+function refuseUnsayable({ mcp_servers: servers, thread, compaction }: AnthropicRequest): void {
+  if (servers?.length) {
+    throw new UnsayableError('unsupported_parameter', 'mcp_servers', 'this model has no tools that the provider runs')
+  }
+  if (thread !== undefined) {
+    throw new UnsayableError('unsupported_parameter', 'thread', 'this model holds no conversation: send all of it', {
+      error_code: 'thread_unsupported_request', // the official client does so then
+    })
+  }
+  if (compaction !== undefined) {
+    throw new UnsayableError('unsupported_parameter', 'compaction', 'this model does not compact conversations')
+  }
+}
+
+function readMessages({ system, messages }: AnthropicRequest, drop: Drop): { system: TextPart[]; turns: Turn[] } {
+  const later = messages.flatMap((message) => (message.role === 'system' ? texts(message.content ?? []) : []))
+  if (later.length > 0) drop('messages.system_position')
+  return {
+    system: [...texts(system ?? []), ...later].filter(({ text }) => text !== ''),
+    turns: messages.flatMap((message) =>
+      message.role === 'system' ? [] : [{ role: message.role, parts: partsOf(message.content) }],
+    ),
+  }
+}
+
+const texts = (content: NonNullable<AnthropicRequest['system']>): TextPart[] =>
   typeof content === 'string'
     ? [{ kind: 'text', text: content }]
     : content.map(({ text, cache_control }) => ({ kind: 'text', text, ...marked(cache_control) }))

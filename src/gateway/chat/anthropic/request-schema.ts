@@ -9,6 +9,11 @@ const cacheControl = z
 
 const text = z.object({ type: z.literal('text'), text: z.string(), cache_control: cacheControl })
 
+const textContent = z
+  .union([z.string(), z.array(text)])
+  .nullish()
+  .transform(present)
+
 const image = z.object({
   type: z.literal('image'),
   source: z.discriminatedUnion('type', [
@@ -65,12 +70,14 @@ export const anthropicRequest = z.object({
   model: z.unknown().optional(),
   max_tokens: z.int().positive(),
   messages: z
-    .array(z.object({ role: z.enum(['user', 'assistant']), content: z.union([z.string(), z.array(block)]) }))
+    .array(
+      z.discriminatedUnion('role', [
+        z.object({ role: z.enum(['user', 'assistant']), content: z.union([z.string(), z.array(block)]) }),
+        z.object({ role: z.literal('system'), content: textContent }),
+      ]),
+    )
     .min(1),
-  system: z
-    .union([z.string(), z.array(text)])
-    .nullish()
-    .transform(present),
+  system: textContent,
   stream: z.boolean().nullish().transform(present),
   tools: z.array(tool).nullish().transform(present),
   tool_choice: z
@@ -105,6 +112,8 @@ export const anthropicRequest = z.object({
     .nullish()
     .transform(present),
   mcp_servers: z.array(z.unknown()).nullish().transform(present),
+  thread: z.unknown().optional().transform(present),
+  compaction: z.unknown().optional().transform(present),
   metadata: z
     .object({ user_id: z.string().nullish().transform(present) })
     .nullish()
@@ -112,4 +121,4 @@ export const anthropicRequest = z.object({
 })
 
 export type AnthropicRequest = z.output<typeof anthropicRequest>
-export type AnthropicContent = AnthropicRequest['messages'][number]['content']
+export type AnthropicContent = Extract<AnthropicRequest['messages'][number], { role: 'user' | 'assistant' }>['content']
