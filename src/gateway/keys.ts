@@ -68,11 +68,10 @@ export class Keys {
     return requireMemberKeys(this.#parts.database, caller)
   }
 
-  /** A key as whoever holds it sees it. @throws not_found 404 */
-  async self(organizationId: number, id: number): Promise<VirtualKey> {
+  /** A key as whoever holds it sees it; undefined when another process has deleted it. */
+  async self(organizationId: number, id: number): Promise<VirtualKey | undefined> {
     const row = await findKey(this.#parts.database, organizationId, id)
-    if (!row) throw notFound('key', id)
-    return this.#showOne(row)
+    return row && this.#showOne(row)
   }
 
   /** The token is shown this once. @throws forbidden 403, not_found 404 for what it names, conflict 409 `limit`, `cost_disabled` */

@@ -27,12 +27,13 @@ export const keyRoutes = (keys: Keys, states: States): Route[] => [
     keyRequest,
     (request, body) => keys.create(actorOf(request), body),
   ),
-  route({ method: 'GET', path: `${PATH}/self`, needs: 'nothing' }, ({ reply: { request } }) => {
+  route({ method: 'GET', path: `${PATH}/self`, needs: 'nothing' }, async ({ reply: { request } }) => {
     const { 'x-mem-api-key': own } = request.headers
     const token = typeof own === 'string' ? own : credentialOf(request.headers).token
     const found = states.findKey(sha256(token))
-    if (!found) throw unauthorized('this needs a virtual key that is good now')
-    return keys.self(found.state.id, found.key.id)
+    const key = found && (await keys.self(found.state.id, found.key.id))
+    if (!key) throw unauthorized('this needs a virtual key that is good now')
+    return key
   }),
   route({ method: 'GET', path: ONE, needs: 'session' }, (request) => keys.get(request.caller, idOf(request))),
   bodyRoute(

@@ -5,7 +5,7 @@ import { sha256 } from '../../../src/base/hash.ts'
 import type { Database } from '../../../src/database/database.ts'
 import type { OrganizationState } from '../../../src/gateway/state/organization-state.ts'
 import { States } from '../../../src/gateway/state/states.ts'
-import { CHEAP, describeInPlaces, expectOk, initialize, PASSWORD } from '../../platform/support.ts'
+import { CHEAP, describeInPlaces, expectError, expectOk, initialize, PASSWORD } from '../../platform/support.ts'
 import { describeGateway, startGateway, type GatewayApi } from '../support.ts'
 
 const body = (name: string, fields: object = {}): object => ({
@@ -75,6 +75,15 @@ describeInPlaces('two processes', (place) => {
     )
     await came
     expect(states.get(2)?.users.size).toBe(1)
+  })
+
+  test('gateway#5 a key that one has deleted is no key for the other at once', async () => {
+    const { one, two } = both()
+    const { id, token } = expectOk(await one.call('POST', '/keys', { name: 'short' }), 201)
+    await two.management.states.poll()
+    expectOk(await two.call('GET', '/keys/self', undefined, { token }))
+    expectOk(await one.call('DELETE', `/keys/${id}`), 204)
+    expectError(await two.call('GET', '/keys/self', undefined, { token }), 401, 'unauthorized')
   })
 
   test('changes of both at once all hold, and their audit is one chain', async () => {
