@@ -28,9 +28,12 @@ export function canThink({ turns }: ChatRequest): boolean {
 
 /** Without text of spaces alone, which Claude refuses; models say such before their calls. */
 export function withoutBlanks(parts: readonly Part[]): readonly Part[] {
-  const said = parts.filter((part) => part.kind !== 'text' || part.text.trim() !== '')
+  const said = parts.filter(isSaid)
   return said.length > 0 ? said : parts
 }
+
+/** Whether it is more than spaces. */
+export const isSaid = (part: Part): boolean => part.kind !== 'text' || part.text.trim() !== ''
 
 export const isSigned = ({ signature, sealed }: { signature?: string; sealed?: string }): boolean =>
   signature !== undefined || sealed !== undefined

@@ -52,8 +52,18 @@ export function readResponse(json: unknown): ResponseFacts | undefined {
   }
 }
 
+/** Calls that the client is to answer; others the provider runs. */
+const CALLS: ReadonlySet<string> = new Set([
+  'function_call',
+  'custom_tool_call',
+  'local_shell_call',
+  'shell_call',
+  'apply_patch_call',
+  'computer_call',
+])
+
 function finishOf({ status, incomplete_details: incomplete, output }: z.output<typeof answer>): StopReason | undefined {
   if (status === 'incomplete') return incomplete?.reason === 'content_filter' ? 'content_filter' : 'length'
   if (status !== 'completed') return undefined
-  return output?.some(({ type }) => type === 'function_call') ? 'tool_calls' : 'stop'
+  return output?.some(({ type }) => CALLS.has(type)) ? 'tool_calls' : 'stop'
 }

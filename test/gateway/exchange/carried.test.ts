@@ -176,3 +176,61 @@ describe('gateway#59 an effort that is below all that a model knows is named, an
     expect(exchange.dropped).toEqual(['reasoning_effort'])
   })
 })
+
+describe('gateway#55 what comes from other models', () => {
+  const conversation = (id: string, result: string): object => ({
+    messages: [
+      { role: 'system', content: ' ' },
+      ...HI,
+      { role: 'assistant', content: null, tool_calls: [{ id, function: { name: 'rain', arguments: '{}' } }] },
+      { role: 'tool', tool_call_id: id, content: result },
+    ],
+    tools: [TOOL],
+  })
+
+  test('ids of calls that Claude refuses become others, alike in call and result', () => {
+    for (const candidate of [anthropic, bedrock]) {
+      for (const id of ['functions.rain:0', 'x'.repeat(65)]) {
+        const body = JSON.stringify(bodyOf(chat(candidate, conversation(id, 'no'))))
+        expect(body).not.toContain(id)
+        const [made, again, ...others] = body.match(/call_[0-9a-f]{24}/g) ?? []
+        expect([made === again, others]).toEqual([true, []])
+      }
+      expect(JSON.stringify(bodyOf(chat(candidate, conversation('toolu_1-a', 'no'))))).toContain('"toolu_1-a"')
+    }
+    const asked = (id: string): object => ({
+      messages: [
+        ...HI,
+        { role: 'assistant', content: [{ type: 'tool_use', id, name: 'rain', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'no' }] },
+      ],
+    })
+    expect(JSON.stringify(bodyOf(messages(openai, asked('functions.rain:0'))))).toContain('"functions.rain:0"')
+    expect(JSON.stringify(bodyOf(messages(openai, asked('x'.repeat(41)))))).toMatch(
+      /"id":"(call_[0-9a-f]{24})".*"tool_call_id":"\1"/,
+    )
+  })
+
+  test('text of spaces alone, which Claude refuses, stands in no result and no system text', () => {
+    expect(bodyOf(chat(anthropic, conversation('a', '\n')))).not.toHaveProperty('system')
+    expect(bodyOf(chat(anthropic, conversation('a', '\n')))['messages']).toMatchObject([
+      {},
+      {},
+      { content: [{ type: 'tool_result', content: [] }] },
+    ])
+    expect(bodyOf(chat(bedrock, conversation('a', '\n')))['messages']).toMatchObject([
+      {},
+      {},
+      { content: [{ toolResult: { content: [] } }] },
+    ])
+  })
+})
+
+test('gateway#54 a user whose name is too long for OpenAI keeps one of its own', () => {
+  const userOf = (user_id: string): unknown => bodyOf(messages(openai, { metadata: { user_id } }))['user']
+  expect(userOf('user_1')).toBe('user_1')
+  const long = JSON.stringify({ device_id: 'f'.repeat(64), session_id: 'a' })
+  expect(userOf(long)).toMatch(/^[0-9a-f]{64}$/)
+  expect(userOf(long)).toBe(userOf(long))
+  expect(userOf(`${long} `)).not.toBe(userOf(long))
+})

@@ -8,8 +8,9 @@ import {
   type Tool,
   type ToolChoice,
 } from '../form.ts'
+import { claudeCallId } from '../ids.ts'
 import type { Json } from '../json.ts'
-import { canThink, forcesTool, isSigned, withoutBlanks, type Target } from '../target.ts'
+import { canThink, forcesTool, isSaid, isSigned, withoutBlanks, type Target } from '../target.ts'
 
 const JSON_LINE = 'Answer with one JSON value and nothing else.'
 
@@ -20,7 +21,7 @@ export function writeAnthropicRequest(request: ChatRequest, target: Target, drop
   }
   const { format, user, choice } = request
   const system = [
-    ...request.system.map(({ text, cache }) => ({ type: 'text', text, ...mark(cache) })),
+    ...request.system.filter(isSaid).map(({ text, cache }) => ({ type: 'text', text, ...mark(cache) })),
     ...(format?.type === 'json' ? [{ type: 'text', text: JSON_LINE }] : []),
   ]
   const maxTokens = request.maxTokens ?? target.defaultMaxTokens
@@ -98,13 +99,15 @@ function blockOf(part: Part): Json[] {
       if (part.sealed !== undefined) return [{ type: 'redacted_thinking', data: part.sealed }]
       return [{ type: 'thinking', thinking: part.text, signature: part.signature }]
     case 'call':
-      return [{ type: 'tool_use', id: part.id, name: part.name, input: part.arguments, ...mark(part.cache) }]
+      return [
+        { type: 'tool_use', id: claudeCallId(part.id), name: part.name, input: part.arguments, ...mark(part.cache) },
+      ]
     case 'result':
       return [
         {
           type: 'tool_result',
-          tool_use_id: part.id,
-          content: part.content.flatMap(blockOf),
+          tool_use_id: claudeCallId(part.id),
+          content: part.content.filter(isSaid).flatMap(blockOf),
           ...(part.isError && { is_error: true }),
           ...mark(part.cache),
         },

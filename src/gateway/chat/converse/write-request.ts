@@ -1,7 +1,8 @@
 import { budgetOf, claudeEffort } from '../effort.ts'
 import { UnsayableError, type CacheMark, type ChatRequest, type Drop, type Part, type Tool } from '../form.ts'
+import { claudeCallId } from '../ids.ts'
 import { optional, type Json } from '../json.ts'
-import { canThink, forcesTool, isSigned, withoutBlanks, type Target } from '../target.ts'
+import { canThink, forcesTool, isSaid, isSigned, withoutBlanks, type Target } from '../target.ts'
 
 const JSON_LINE = 'Answer with one JSON value and nothing else.'
 const ANY_OBJECT = { type: 'object', properties: {} }
@@ -42,7 +43,7 @@ export function writeConverseRequest(request: ChatRequest, target: Target, drop:
     },
   })
   const system = [
-    ...request.system.flatMap(({ text, cache }) => [{ text }, ...cachePoint(cache)]),
+    ...request.system.filter(isSaid).flatMap(({ text, cache }) => [{ text }, ...cachePoint(cache)]),
     ...(format?.type === 'json' ? [{ text: JSON_LINE }] : []),
   ]
   const nameOf = documentNames()
@@ -125,13 +126,13 @@ function blockOf(part: Part, nameOf: (name: string) => string): Json[] {
       if (part.sealed !== undefined) return [{ reasoningContent: { redactedContent: part.sealed } }]
       return [{ reasoningContent: { reasoningText: { text: part.text, signature: part.signature } } }]
     case 'call':
-      return [{ toolUse: { toolUseId: part.id, name: part.name, input: part.arguments } }]
+      return [{ toolUse: { toolUseId: claudeCallId(part.id), name: part.name, input: part.arguments } }]
     case 'result':
       return [
         {
           toolResult: {
-            toolUseId: part.id,
-            content: part.content.flatMap((each) => blockOf(each, nameOf)),
+            toolUseId: claudeCallId(part.id),
+            content: part.content.filter(isSaid).flatMap((each) => blockOf(each, nameOf)),
             status: part.isError ? 'error' : 'success',
           },
         },

@@ -10,6 +10,7 @@ import {
   type TextPart,
   type Turn,
 } from '../form.ts'
+import { openAiCallId, openAiUser } from '../ids.ts'
 import { optional, type Json } from '../json.ts'
 import type { Target } from '../target.ts'
 
@@ -42,7 +43,7 @@ export function writeOpenAiRequest(request: ChatRequest, target: Target, drop: D
     ...(format && { response_format: formatOf(format) }),
     ...effortOf(request, target, drop),
     ...optional({
-      user,
+      user: user === undefined ? undefined : openAiUser(user),
       seed,
       frequency_penalty: request.frequencyPenalty,
       presence_penalty: request.presencePenalty,
@@ -80,7 +81,13 @@ function assistantMessage(parts: readonly Part[]): Json {
   const reasoning = parts.flatMap((part) => (part.kind === 'reasoning' && part.family === 'openai' ? [part.text] : []))
   const calls = parts.flatMap((part) =>
     part.kind === 'call'
-      ? [{ id: part.id, type: 'function', function: { name: part.name, arguments: JSON.stringify(part.arguments) } }]
+      ? [
+          {
+            id: openAiCallId(part.id),
+            type: 'function',
+            function: { name: part.name, arguments: JSON.stringify(part.arguments) },
+          },
+        ]
       : [],
   )
   return {
@@ -93,7 +100,7 @@ function assistantMessage(parts: readonly Part[]): Json {
 
 function resultMessage({ id, content, isError }: ResultPart): Json {
   const text = content.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n')
-  return { role: 'tool', tool_call_id: id, content: isError ? `Error: ${text}` : text }
+  return { role: 'tool', tool_call_id: openAiCallId(id), content: isError ? `Error: ${text}` : text }
 }
 
 const isText = (part: Part): part is TextPart => part.kind === 'text'
