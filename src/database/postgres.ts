@@ -10,6 +10,8 @@ export interface PostgresOptions {
   /** One connection, whose statements may take as long as they need: to build indexes with. */
   alone?: boolean
   pool?: PoolSize
+  /** After which a connection without an answer is given up, ms. */
+  answerTimeoutMs?: number
   /** Transactions keep no locks while they wait for the disk: others may see what is not on it yet. */
   locksBriefly?: boolean
 }
@@ -31,6 +33,8 @@ const TRIM_AFTER_MS = 1000
 /** To connect, and to wait for a free connection: as long as a request may run. */
 const CONNECT_TIMEOUT_MS = 30_000
 const STATEMENT_TIMEOUT_MS = 60_000
+/** For the answer: a server that has vanished, or stands still, ends no statement. */
+const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5000
 /** serialization_failure, deadlock_detected: run again, the rows were only contended. */
 const RETRYABLE = new Set(['40001', '40P01'])
 const ATTEMPTS = 5
@@ -161,6 +165,7 @@ class PostgresDatabase implements Database {
       idleTimeoutMillis: maxIdleTimeMs,
       maxLifetimeSeconds: maxLifetimeMs / 1000,
       statement_timeout: options.alone ? 0 : STATEMENT_TIMEOUT_MS,
+      query_timeout: options.alone ? 0 : (options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS),
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
       application_name: 'mem',
       // Statements that a transaction makes at once are on their way together.

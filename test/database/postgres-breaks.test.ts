@@ -38,4 +38,15 @@ describe.skipIf(!hasPostgres)('connections and transactions that break', () => {
     const deaf = opened().transaction((tx) => tx.run('SELECT 1 / 0').catch(() => 0))
     await expect(deaf).rejects.toThrow('rolled back')
   })
+
+  test('a server that does not answer: the statement and its transaction end, and others get new connections', async () => {
+    const impatient = openPostgres({ url: place?.url ?? '', answerTimeoutMs: 100 })
+    const silent = impatient.transaction(async (tx) => {
+      await tx.get('SELECT 1')
+      await tx.get('SELECT pg_sleep(600)')
+    })
+    await expect(silent).rejects.toThrow('timeout')
+    expect(await impatient.transaction((tx) => tx.get('SELECT 1 AS one'))).toEqual({ one: 1 })
+    await impatient.close()
+  })
 })

@@ -58,8 +58,8 @@ export class Bookkeeping {
 
   /** Writes what is to be written. */
   async close(): Promise<void> {
-    await this.#retention.close()
-    await this.meter.close()
+    // What is deleted may take its time: usage must be safe before whoever waits for the end loses patience.
+    await Promise.all([this.meter.close(), this.#retention.close()])
     await this.processes.close()
   }
 }

@@ -26,6 +26,15 @@ interface Demand {
   readonly limit: bigint
 }
 
+/** Money to be set aside in time. */
+interface Wanted {
+  readonly demands: readonly Demand[]
+  /** One of each demand. */
+  readonly accounts: readonly Account[]
+  readonly amount: bigint
+  readonly deadline: AbortSignal
+}
+
 /** What of an account goes back with the records that were paid from it. */
 interface Return {
   readonly account: Account
@@ -40,6 +49,8 @@ interface BudgetsParts {
   processes: Processes
   /** Told of every refusal for want of money. */
   onExceeded?: (organizationId: number, spender: Spender) => void
+  /** How long a call waits until money is set aside, ms. */
+  drawTimeoutMs?: number
 }
 
 const DRAW_TIMEOUT_MS = 5000
@@ -175,9 +186,10 @@ export class ProcessBudgets implements Budgets {
   async #reserveSoon(demands: readonly Demand[], accounts: readonly Account[], amount: bigint): Promise<Reservation> {
     const unavailable = (): GatewayError =>
       new GatewayError('metering_unavailable', 'the budget cannot be checked now: try again soon')
-    const work = this.#takeAll(demands, accounts, amount)
+    const deadline = AbortSignal.timeout(this.#parts.drawTimeoutMs ?? DRAW_TIMEOUT_MS)
+    const work = this.#takeAll({ demands, accounts, amount, deadline })
     try {
-      return await endBefore(AbortSignal.timeout(DRAW_TIMEOUT_MS), work, unavailable)
+      return await endBefore(deadline, work, unavailable)
     } catch (error) {
       // What came too late is nobody's.
       void work.then(
@@ -190,15 +202,19 @@ export class ProcessBudgets implements Budgets {
     }
   }
 
-  /** All or none. */
-  async #takeAll(demands: readonly Demand[], accounts: readonly Account[], amount: bigint): Promise<Reservation> {
+  /** All or none. Whoever waited for a turn until the deadline asks the database for nothing: the others wait behind. */
+  async #takeAll({ demands, accounts, amount, deadline }: Wanted): Promise<Reservation> {
     const { processes, clock } = this.#parts
-    if (!processes.holds(clock.now())) await processes.beat()
+    if (!processes.holds(clock.now())) await processes.renew()
     const taken: Account[] = []
     try {
       for (const [i, account] of accounts.entries()) {
         const demand = demands[i]
-        if (demand) await this.#turns.run(account.window.owner, () => this.#take(demand, account, amount))
+        const take = async (): Promise<void> => {
+          deadline.throwIfAborted()
+          if (demand) await this.#take(demand, account, amount)
+        }
+        await this.#turns.run(account.window.owner, take)
         taken.push(account)
       }
     } catch (error) {
@@ -234,7 +250,7 @@ export class ProcessBudgets implements Budgets {
       return drawBlock(tx, processes.id, account.window, block, limit)
     })
     if (drawn === undefined) {
-      await processes.beat()
+      await processes.renew()
       return this.#draw(account, block, limit)
     }
     account.isOpen = true

@@ -8,7 +8,8 @@ import type { Logger } from '../../platform/ports.ts'
 import type { Sealer } from '../../platform/sealing/sealer.ts'
 import { GatewayError } from '../errors.ts'
 import type { UsageRecord } from '../model.ts'
-import { fromLine, prepare, toLine, type Entry } from './batch.ts'
+import { endBefore } from '../../http/deadline.ts'
+import { fromLine, prepare, toLine, type Batch, type Entry } from './batch.ts'
 import type { ProcessBudgets } from './budgets.ts'
 import type { Digest } from './digest.ts'
 import type { Content, Metering } from './metering.ts'
@@ -34,9 +35,12 @@ export interface MeterParts {
   random?: () => number
   /** Of the spill file. */
   spillBytes?: number
+  /** The database has so long to take what is written at once. */
+  writeTimeoutMs?: number
 }
 
 const SPILL_BYTES = 1024 ** 3
+const WRITE_TIMEOUT_MS = 5000
 const FIRST_WAIT_MS = 250
 const MOST_WAIT_MS = 5000
 /** Pages of the spill file that are written before what came meanwhile is looked after. */
@@ -56,6 +60,8 @@ export class RequestMeter implements Metering {
   #failures = 0
   #retryAt = 0
   #isStuck = false
+  /** A transaction took too long, and goes on. */
+  #isLate = false
   /** As the log was told; until usage is written again. */
   #isSpillBroken = false
   #dropped = 0
@@ -146,9 +152,10 @@ export class RequestMeter implements Metering {
 
   /** False when the database does not take them. */
   async #write(entries: readonly Entry[], digest: Digest): Promise<boolean> {
-    const { database, budgets, log } = this.#parts
+    const { log } = this.#parts
+    if (this.#isLate) return false
     try {
-      await writeBatch(database, budgets, { entries, digest, isOwn: true, isAgain: false })
+      await this.#writeInTime({ entries, digest, isOwn: true, isAgain: false })
       this.#recovered('usage is written again')
       return true
     } catch (error) {
@@ -158,6 +165,20 @@ export class RequestMeter implements Metering {
       }
       return false
     }
+  }
+
+  /**
+   * @throws also when the database takes too long. The transaction goes on: it may succeed, and a slow database would never get
+   * anywhere if all its work were thrown away; until it has ended nothing else is written there.
+   */
+  async #writeInTime(batch: Batch): Promise<void> {
+    const { database, budgets, writeTimeoutMs = WRITE_TIMEOUT_MS } = this.#parts
+    const deadline = AbortSignal.timeout(writeTimeoutMs)
+    const work = writeBatch(database, budgets, batch, deadline).finally(() => (this.#isLate = false))
+    await endBefore(deadline, work, () => {
+      this.#isLate = true
+      return new Error(`the database took longer than ${writeTimeoutMs} ms`)
+    })
   }
 
   #recovered(message: string): void {
@@ -183,7 +204,7 @@ export class RequestMeter implements Metering {
   }
 
   #canReplay(): boolean {
-    return !this.#spill.isEmpty && !this.#isClosing && this.#parts.clock.now() >= this.#retryAt
+    return !this.#spill.isEmpty && !this.#isLate && !this.#isClosing && this.#parts.clock.now() >= this.#retryAt
   }
 
   /** Writes what lies in the spill file, in its order; not before the database had its rest. */
@@ -191,7 +212,7 @@ export class RequestMeter implements Metering {
     const { log } = this.#parts
     if (!this.#canReplay()) return
     try {
-      for (let page = 0; page < PAGES; page++) if (!(await this.#replayPage())) break
+      for (let page = 0; page < PAGES && this.#canReplay(); page++) await this.#replayPage()
     } catch (error) {
       this.#fail()
       log.warn({ reason: errorText(error), attempt: this.#failures }, 'the spill file cannot be replayed yet')
@@ -201,9 +222,8 @@ export class RequestMeter implements Metering {
     this.#failures = 0
   }
 
-  /** False when there is nothing more. */
-  async #replayPage(): Promise<boolean> {
-    if (this.#page.length === 0 && !(await this.#readPage())) return false
+  async #replayPage(): Promise<void> {
+    if (this.#page.length === 0 && !(await this.#readPage())) return
     const [first] = this.#page
     const own = this.#page.findIndex(({ process }) => process !== first?.process)
     const count = Math.min(own === -1 ? this.#page.length : own, this.#parts.flushRows)
@@ -211,9 +231,9 @@ export class RequestMeter implements Metering {
     if (first) await this.#writeAgain(entries, first.process === this.#parts.processId)
     this.#page.splice(0, count)
     if (this.#page.length === 0) this.#spill.advance(this.#pageEnd)
-    return true
   }
 
+  /** False when there is nothing more. */
   async #readPage(): Promise<boolean> {
     const found = await this.#spill.read()
     if (!found) return false
@@ -228,9 +248,9 @@ export class RequestMeter implements Metering {
 
   /** What the database refuses for what it is, alone, would keep all that comes after it from being written. */
   async #writeAgain(entries: readonly Entry[], isOwn: boolean): Promise<void> {
-    const { database, budgets, log } = this.#parts
+    const { log } = this.#parts
     try {
-      await writeBatch(database, budgets, { entries, isOwn, isAgain: true })
+      await this.#writeInTime({ entries, isOwn, isAgain: true })
     } catch (error) {
       if (!isRefusal(error)) throw error
       if (entries.length > 1) {

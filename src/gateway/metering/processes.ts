@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { errorText } from '../../base/errors.ts'
-import type { Database } from '../../database/database.ts'
+import type { Database, Queryable } from '../../database/database.ts'
 import type { Logger } from '../../platform/ports.ts'
 import { Ticker } from '../state/ticker.ts'
-import { returnBlocksOf } from '../store/budgets.ts'
-import { countProcesses, deleteProcess, listProcessesBefore, touchProcess } from '../store/processes.ts'
+import { lockTallies, returnBlocksOf } from '../store/budgets.ts'
+import { countProcesses, deleteProcess, holdUnseen, listProcessesBefore, touchProcess } from '../store/processes.ts'
 
 const BEAT_MS = 5000
 /** Whoever was not seen for so long counts no more. */
@@ -25,6 +25,7 @@ export class Processes {
   #live = 1
   #leaseEnd = 0
   #beating: Promise<void> | undefined
+  #renewing: Promise<void> | undefined
   readonly #whenLost: (() => void)[] = []
   readonly #afterBeat: (() => Promise<void>)[] = []
 
@@ -69,32 +70,53 @@ export class Processes {
     return this.#beating
   }
 
+  /** Tells that this process lives, and nothing else: what a budget waits for must not wait for it. @throws as `beat` */
+  renew(): Promise<void> {
+    this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined))
+    return this.#renewing
+  }
+
   /** What this process holds goes back; where the database does not answer any more, others give it back as of one that died. */
   async close(): Promise<void> {
     await this.#ticker.close()
     await this.#beating?.catch(() => undefined)
+    await this.#renewing?.catch(() => undefined)
     const wasSeen = this.#leaseEnd > 0
     this.#leaseEnd = 0
     if (!wasSeen) return
-    await this.#end(this.id).catch((error: unknown) => {
-      this.#log.warn({ reason: errorText(error) }, 'this process cannot tell that it ends')
-    })
+    await this.#database
+      .transaction((tx) => end(tx, this.id))
+      .catch((error: unknown) => {
+        this.#log.warn({ reason: errorText(error) }, 'this process cannot tell that it ends')
+      })
   }
 
-  async #beat(): Promise<void> {
+  async #renew(): Promise<void> {
     const now = this.#clock.now()
     const wasKnown = await this.#database.transaction((tx) => touchProcess(tx, this.id, now))
     if (!wasKnown) for (const lost of this.#whenLost) lost()
     this.#leaseEnd = now + LEASE_MS
-    for (const id of await listProcessesBefore(this.#database, now - DEAD_MS)) await this.#end(id)
+  }
+
+  async #beat(): Promise<void> {
+    await this.renew()
+    const now = this.#clock.now()
+    const dead = now - DEAD_MS
+    for (const id of await listProcessesBefore(this.#database, dead)) await this.#endUnseen(id, dead)
     this.#live = Math.max(1, await countProcesses(this.#database, now - SEEN_MS))
     for (const follow of this.#afterBeat) await follow()
   }
 
-  #end(id: string): Promise<void> {
+  /** One that told meanwhile that it lives keeps what it holds. */
+  #endUnseen(id: string, since: number): Promise<void> {
     return this.#database.transaction(async (tx) => {
-      await returnBlocksOf(tx, id)
-      await deleteProcess(tx, id)
+      await lockTallies(tx)
+      if (await holdUnseen(tx, id, since)) await end(tx, id)
     })
   }
+}
+
+async function end(tx: Queryable, id: string): Promise<void> {
+  await returnBlocksOf(tx, id)
+  await deleteProcess(tx, id)
 }

@@ -17,6 +17,10 @@ export const listProcessesBefore = async (db: Queryable, before: number): Promis
   return rows.map(({ id }) => id)
 }
 
+/** Whether one was not seen since a time; it cannot tell that it lives before the transaction ends. By the primary key. */
+export const holdUnseen = async (tx: Queryable, id: string, since: number): Promise<boolean> =>
+  (await tx.run('UPDATE gateway_processes SET seen_at = seen_at WHERE id = $1 AND seen_at < $2', [id, since])) > 0
+
 /** How many were seen since a time. By gateway_processes_by_age. */
 export async function countProcesses(db: Queryable, since: number): Promise<number> {
   const row = await db.get<{ live: number }>('SELECT count(*) AS live FROM gateway_processes WHERE seen_at >= $1', [

@@ -15,6 +15,7 @@ import {
   fragile,
   keyOf,
   processOver,
+  stalling,
   stillClock,
   usageRecord,
   usd,
@@ -305,6 +306,63 @@ describeMetering('budgets', (place) => {
     for (const metering of [alive, dead]) await metering.close()
     expect(await rowOf(alive, `key:${caller.keyId}`, clock.now())).toEqual({ spent: 0n, reserved: 0n, blocks: 0n })
     for (const metering of [alive, dead]) await metering.database.close()
+  })
+
+  test('gateway#88 who tells that it lives while others take it for dead keeps its blocks', async () => {
+    const clock = stillClock()
+    const slow = processOver(place(), { clock })
+    const caller = keyCaller(budgetOf('1'))
+    ;(await slow.budgets.reserve(caller, usd('1'))).release()
+    clock.advance(60_001)
+    const database = place().open()
+    const listed = database.all.bind(database)
+    // The other has just read who was not seen for a minute.
+    database.all = async <T>(...asked: Parameters<typeof listed>): Promise<T[]> => {
+      const rows = await listed<T>(...asked)
+      if (asked[0].includes('seen_at <')) await slow.processes.renew()
+      return rows
+    }
+    const other = processOver(place(), { clock, database })
+    await other.processes.beat()
+    const held = await slow.budgets.reserve(caller, usd('1'))
+    await expect(async () => other.budgets.reserve(caller, usd('0.1'))).rejects.toEqual(EXCEEDED)
+    held.release()
+    for (const metering of [slow, other]) await metering.close().then(() => metering.database.close())
+  })
+
+  test('whose blocks others gave back draws anew, and holds nobody up', async () => {
+    const clock = stillClock()
+    const [ahead, behind] = [stillClock(clock.now() + 70_000), clock].map((at) => processOver(place(), { clock: at }))
+    if (!ahead || !behind) throw new Error('there are two')
+    const caller = keyCaller(budgetOf('10'))
+    ;(await behind.budgets.reserve(caller, usd('0.1'))).release()
+    clock.advance(10_001)
+    await ahead.processes.beat()
+    ;(await behind.budgets.reserve(caller, usd('9'))).release()
+    await behind.processes.beat()
+    for (const metering of [ahead, behind]) await metering.close()
+    expect(await rowOf(ahead, `key:${caller.keyId}`, clock.now())).toEqual({ spent: 0n, reserved: 0n, blocks: 0n })
+    for (const metering of [ahead, behind]) await metering.database.close()
+  })
+
+  test('calls that a slow database refused ask it for nothing afterwards', async () => {
+    const database = stalling(place().open())
+    const metering = processOver(place(), { clock: stillClock(), database, drawTimeoutMs: 500 })
+    const caller = keyCaller(budgetOf('1'))
+    ;(await metering.budgets.reserve(caller, usd('0.1'))).release()
+    const { begun } = database
+    database.stall()
+    const calls = await Promise.allSettled(
+      Array.from({ length: 20 }, async () => metering.budgets.reserve(caller, usd('2'))),
+    )
+    const unavailable = expect.objectContaining({ code: 'metering_unavailable' })
+    for (const call of calls) expect(call).toMatchObject({ reason: unavailable })
+    expect(database.begun).toBe(begun + 1)
+    database.goOn()
+    await expect.poll(async () => (await metering.budgets.reserve(caller, usd('1'))).release()).toBeUndefined()
+    expect(database.begun - begun).toBeLessThan(calls.length)
+    await metering.close()
+    await database.close()
   })
 
   test('blocks that nobody uses go back, so that others may use them', async () => {

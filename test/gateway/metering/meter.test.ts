@@ -9,7 +9,18 @@ import { KINDS, SURFACES, type UsageRecord } from '../../../src/gateway/model.ts
 import { DAY, HOUR, MINUTE, sumSpent } from '../../../src/gateway/store/aggregates.ts'
 import { toUsageRecord } from '../../../src/gateway/store/usage-record.ts'
 import { findUsage, listUsage } from '../../../src/gateway/store/usage.ts'
-import { describeMetering, fragile, processOver, stillClock, usageRecord, usd } from './support.ts'
+import {
+  budgetOf,
+  callerOf,
+  describeMetering,
+  fragile,
+  keyOf,
+  processOver,
+  stalling,
+  stillClock,
+  usageRecord,
+  usd,
+} from './support.ts'
 
 const T0 = Date.UTC(2026, 10, 18, 12)
 
@@ -192,6 +203,62 @@ describeMetering('usage records', (place) => {
     )) ?? { n: '0' }
     expect(Number(n)).toBe(found.length)
     await metering.meter.close()
+    await database.close()
+  })
+
+  test('gateway#92 a database that stands still holds nothing up: usage goes to the spill file, and counts once', async () => {
+    const database = stalling(place().open())
+    const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
+    const clock = stillClock()
+    const metering = processOver(place(), { clock, database, dataDir, writeTimeoutMs: 20 })
+    const caller = callerOf({}, { key: keyOf(4711, budgetOf('1')), userId: undefined })
+    const held = await metering.budgets.reserve(caller, usd('0.5'))
+    held.settle(usd('0.25'))
+    const { begun } = database
+    const record = (request_id: string): void =>
+      metering.meter.record(usageRecord(T0, { request_id, key_id: 4711, cost_usd: '0.25' }))
+    database.stall()
+    record('stalled-1')
+    await metering.meter.flush()
+    record('stalled-2')
+    await metering.meter.flush()
+    expect(metering.meter.figures()).toMatchObject({ queue: 0, dropped: 0 })
+    expect(readFileSync(join(dataDir, 'gateway-spill.jsonl'), 'utf8').split('\n')).toHaveLength(3)
+    // Nothing else is asked of it until the first has ended.
+    clock.advance(60_000)
+    await metering.meter.flush()
+    expect(database.begun).toBe(begun + 1)
+    database.goOn()
+    await expect
+      .poll(async () => {
+        clock.advance(10_000)
+        await metering.meter.flush()
+        return metering.meter.figures()
+      })
+      .toEqual({ queue: 0, dropped: 0, spillBytes: 0 })
+    for (const request_id of ['stalled-1', 'stalled-2'])
+      expect(await listUsage(database, 1, { request_id }, undefined, 10)).toHaveLength(1)
+    const sums = await database.get<{ n: string; cost: string }>(
+      'SELECT sum(requests) AS n, sum(cost_nano) AS cost FROM gateway_usage_aggregates WHERE key_id = 4711 AND span = $1',
+      [DAY],
+    )
+    expect([Number(sums?.n), Number(sums?.cost)]).toEqual([2, 500_000_000])
+    const budget = await database.get('SELECT spent FROM gateway_budgets WHERE owner = $1', ['key:4711'])
+    expect(budget).toEqual({ spent: 500_000_000 })
+    await metering.close()
+    await database.close()
+  })
+
+  test('gateway#91 a stop does not wait for a database that stands still', async () => {
+    const database = stalling(place().open())
+    const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
+    const { meter } = processOver(place(), { clock: stillClock(), database, dataDir, writeTimeoutMs: 20 })
+    database.stall()
+    for (let i = 0; i < 1200; i++) meter.record(usageRecord(T0, { request_id: 'left-standing' }))
+    await meter.close()
+    expect(meter.figures().queue).toBe(0)
+    expect(readFileSync(join(dataDir, 'gateway-spill.jsonl'), 'utf8').trim().split('\n')).toHaveLength(1200)
+    database.goOn()
     await database.close()
   })
 

@@ -10,6 +10,7 @@ export interface MeteringParts extends Omit<MeterParts, 'budgets' | 'processId'>
   states: () => Iterable<OrganizationState>
   /** Told of every call that a budget refuses. */
   onExceeded?: (organizationId: number, spender: Spender) => void
+  drawTimeoutMs?: number
 }
 
 /** What meters the calls of this process. Contract: gateway.md 7. */

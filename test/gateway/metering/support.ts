@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import type { Clock } from '../../../src/base/clock.ts'
-import type { Database } from '../../../src/database/database.ts'
+import type { Database, Queryable } from '../../../src/database/database.ts'
+import { optional } from '../../../src/database/rows.ts'
 import { ModelTable } from '../../../src/gateway/cost/model-table.ts'
 import { parseUsd } from '../../../src/gateway/cost/money.ts'
 import { GatewayMetering } from './process.ts'
@@ -105,6 +106,29 @@ export const fragile = (database: Database): FragileDatabase => ({
   close: () => database.close(),
 })
 
+/** A database whose transactions wait while it stands still; how many were begun. */
+export interface StallingDatabase extends FragileDatabase {
+  begun: number
+  stall(): void
+  goOn(): void
+}
+
+export function stalling(database: Database): StallingDatabase {
+  let going = Promise.resolve()
+  let goOn = (): void => undefined
+  const through = fragile(database)
+  return Object.assign(through, {
+    begun: 0,
+    stall: () => void (going = new Promise((resolve) => (goOn = resolve))),
+    goOn: () => goOn(),
+    async transaction<T>(this: StallingDatabase, fn: (tx: Queryable) => Promise<T>): Promise<T> {
+      this.begun++
+      await going
+      return database.transaction(fn)
+    },
+  })
+}
+
 interface MeteringOptions {
   clock: Clock
   database?: Database
@@ -112,6 +136,8 @@ interface MeteringOptions {
   flushRows?: number
   onFull?: 'reject' | 'drop'
   spillBytes?: number
+  writeTimeoutMs?: number
+  drawTimeoutMs?: number
   log?: Logger
   states?: () => Iterable<OrganizationState>
 }
@@ -129,7 +155,9 @@ export function processOver(place: Place, options: MeteringOptions): GatewayMete
     flushRows: options.flushRows ?? 500,
     onFull: options.onFull ?? 'reject',
     random: () => 1,
-    ...(options.spillBytes !== undefined && { spillBytes: options.spillBytes }),
+    ...optional('spillBytes', options.spillBytes),
+    ...optional('writeTimeoutMs', options.writeTimeoutMs),
+    ...optional('drawTimeoutMs', options.drawTimeoutMs),
     states: options.states ?? (() => []),
   })
   return Object.assign(metering, { database })
