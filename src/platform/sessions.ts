@@ -12,6 +12,13 @@ import { deleteAttempts } from './store/login-attempts.ts'
 import { deleteSession, findSessionUser, insertSession } from './store/sessions.ts'
 import { findUser, findUserByEmail, replacePasswordHash, toUser, type UserRow } from './store/users.ts'
 
+/** A session as whoever logs in gets it; the token is shown this once. */
+interface Session {
+  token: string
+  expires_at: string
+  user: User
+}
+
 const TOKEN = /^mst_[\w-]{43}$/
 
 /** Sessions of people: `mst_` tokens, of which only the SHA-256 is stored. Contract: git-host.md 2.3. */
@@ -32,12 +39,12 @@ export class Sessions {
   }
 
   /** @throws unauthorized 401, the same for whatever is wrong; rate_limited 429 */
-  async login(
-    { email: sent, password }: { email: string; password: string },
-    address: string,
-  ): Promise<{ token: string; expires_at: string; user: User }> {
+  login({ email: sent, password }: { email: string; password: string }, address: string): Promise<Session> {
     const email = sent.toLowerCase()
-    const attempt = await this.#limit.begin(email, address)
+    return this.#limit.during(email, address, (attempt) => this.#login(email, password, attempt))
+  }
+
+  async #login(email: string, password: string, attempt: readonly number[]): Promise<Session> {
     const row = await findUserByEmail(this.#database, email)
     const isRight = await this.#verify(password, row, attempt)
     if (!row || !isRight || row.active !== 1) throw wrongLogin()
