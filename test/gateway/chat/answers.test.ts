@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AnthropicReader } from '../../../src/gateway/chat/anthropic/read-answer.ts'
-import { AnthropicStreamWriter, writeAnthropicAnswer } from '../../../src/gateway/chat/anthropic/write-answer.ts'
+import { AnthropicStreamWriter, anthropicUsageOf, writeAnthropicAnswer } from '../../../src/gateway/chat/anthropic/write-answer.ts'
 import { ConverseReader } from '../../../src/gateway/chat/converse/read-answer.ts'
 import { NO_USAGE, type ChatEvent, type Said } from '../../../src/gateway/chat/events.ts'
 import { GeminiReader } from '../../../src/gateway/chat/gemini/read-answer.ts'
@@ -217,6 +217,13 @@ describe('gateway#68 usage', () => {
     expect(usageOf(start)).toEqual({ ...known, output: 1 })
     const end = reader.read(JSON.stringify({ type: 'message_delta', delta: {}, usage: { output_tokens: 40 } }))
     expect(usageOf(end)).toEqual({ ...known, output: 40 })
+  })
+
+  test('anthropic clients are told of no prompt below nothing, where a provider leaves its cached parts out', () => {
+    expect(anthropicUsageOf({ ...NO_USAGE, input: 5, cacheRead: 100 })).toMatchObject({
+      input_tokens: 0,
+      cache_read_input_tokens: 100,
+    })
   })
 
   test('gemini counts thoughts out, converse has its caches beside the input', () => {

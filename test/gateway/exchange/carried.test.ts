@@ -40,6 +40,10 @@ describe('gateway#54 what stands inside a field that is known, and is not itself
         'stream_options.include_obfuscation',
       ])
     }
+    const call = { index: 0, id: 'a', type: 'function', function: { name: 'rain', arguments: '{}' } }
+    const answered = { role: 'tool', name: 'rain', tool_call_id: 'a', content: 'no' }
+    const told = { messages: [...HI, { role: 'assistant', tool_calls: [call] }, answered] }
+    expect(chat(anthropic, told).dropped).toEqual([]) // said elsewhere
   })
 })
 

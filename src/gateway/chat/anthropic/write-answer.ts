@@ -13,9 +13,12 @@ const STOP: Readonly<Record<StopReason, string>> = {
   malformed: 'end_turn',
 }
 
-/** Tokens as Anthropic's clients count them: the prompt without its cached parts. Contract: gateway.md 5.5. */
+/**
+ * Tokens as Anthropic's clients count them: the prompt without its cached parts, which some providers do not count in.
+ * Contract: gateway.md 5.5.
+ */
 export const anthropicUsageOf = (usage: Usage): Json => ({
-  input_tokens: usage.input - usage.cacheRead - usage.cacheWrite - usage.cacheWrite1h,
+  input_tokens: Math.max(0, usage.input - usage.cacheRead - usage.cacheWrite - usage.cacheWrite1h),
   cache_creation_input_tokens: usage.cacheWrite + usage.cacheWrite1h,
   cache_read_input_tokens: usage.cacheRead,
   cache_creation: {

@@ -71,7 +71,7 @@ function readMessages(messages: readonly OpenAiMessage[], drop: Drop): { system:
   const turns: Turn[] = []
   for (const [i, message] of messages.entries()) {
     const param = `messages[${i}]`
-    if ('name' in message && message.name !== undefined) drop('messages.name')
+    if (message.role !== 'tool' && message.name !== undefined) drop('messages.name')
     switch (message.role) {
       case 'user':
         turns.push({ role: 'user', parts: markedLast(userParts(message.content, param, drop), message) })

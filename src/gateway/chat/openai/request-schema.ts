@@ -37,6 +37,7 @@ const textContent = z.union([z.string(), z.array(text)])
 
 const call = z.object({
   id: z.string(),
+  index: z.unknown().optional(), // where it stands, as its place in the list says
   type: z.literal('function').optional(),
   function: z.object({ name: z.string(), arguments: z.string() }),
   extra_content: z
@@ -79,6 +80,7 @@ const message = z.discriminatedUnion('role', [
   z.object({
     role: z.literal('tool'),
     tool_call_id: z.string(),
+    name: z.unknown().optional(), // of the tool, as its call says
     content: z.union([z.string(), z.array(z.discriminatedUnion('type', [text, image, file]))]),
     cache_control: cacheControl,
   }),
