@@ -1,0 +1,109 @@
+import { beforeAll, expect, test } from 'vitest'
+import { describeInPlaces } from '../platform/support.ts'
+import { openServer } from '../support/http-server.ts'
+import { addModels, gatewayCli } from './gateway-support.ts'
+import type { CliResult } from './run-cli.ts'
+
+describeInPlaces('mem gateway chat', (place) => {
+  const cli = gatewayCli(place)
+  const { model, file, mem, gateway, json } = cli
+  beforeAll(() => addModels(cli))
+
+  test('gateway#110 chat: a stream, JSON, standard input, a picture, a key; tokens and cost on standard error', async () => {
+    const streamed = await mem(['gateway', 'chat', 'Say hi', '--model', 'fast', '--system', 'Be brief.'])
+    expect(streamed).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^\d+ \+ \d+ tokens .*openai-compatible main local-model\n$/),
+    })
+    expect(streamed.stdout).toMatch(/.+\n$/)
+    expect(model().received.at(-1)?.body).toMatchObject({
+      stream: true,
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Say hi' },
+      ],
+    })
+    const whole = await mem(
+      ['gateway', 'chat', '-', '--model', 'local-model', '--no-stream', '--json', '--credential', 'main'],
+      { stdin: 'From a pipe' },
+    )
+    expect(whole.code).toBe(0)
+    expect(model().received.at(-1)?.body).toMatchObject({
+      messages: [{ role: 'user', content: 'From a pipe' }],
+      response_format: { type: 'json_object' },
+    })
+    const picture = file('dot.png', Buffer.from('89504e470d0a1a0a', 'hex'))
+    const { choices } = await json('chat', 'What is it?', '--model', 'fast', '--image', picture)
+    expect(choices[0].message.content).toMatch(/./)
+    expect(JSON.stringify(model().received.at(-1)?.body)).toContain('data:image/png;base64,iVBORw0KGgo=')
+
+    const token = (await gateway('keys', 'add', '--name', 'ci')).trim().split('  ')[2] ?? ''
+    const keyFile = file('ci.key', `${token}\n`)
+    const withKey = await mem(['gateway', 'chat', 'hi', '--model', 'fast', '--key-file', keyFile], {
+      env: { MEM_SESSION_TOKEN: '' },
+    })
+    expect(withKey.code).toBe(0)
+    const models = await mem(['gateway', 'models'], { env: { MEM_SESSION_TOKEN: '', MEM_GATEWAY_KEY: token } })
+    expect(models.stdout).toContain('fast  alias\n')
+  })
+
+  test('gateway#110 chat: exit codes', async () => {
+    const chat = (...argv: string[]): Promise<CliResult> => mem(['gateway', 'chat', 'hi', ...argv])
+    expect(await chat()).toMatchObject({ code: 1, stderr: expect.stringContaining('--model') })
+    expect(await mem(['gateway', 'chat', '-', '--model', 'fast'], { stdin: ' \n' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the prompt is empty'),
+    })
+    expect(await chat('--model', 'nobody-knows')).toMatchObject({
+      code: 8,
+      stderr: expect.stringMatching(/model_not_found\)\n.*gateway models/),
+    })
+    expect(await chat('--model', 'fast', '--session-token', 'mst_x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('invalid_api_key'),
+    })
+    expect(await chat('--model', 'fast', '--image', '/nowhere.png')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('cannot read'),
+    })
+    expect(await chat('--model', 'fast', '--image', file('x.txt', 'no picture'))).toMatchObject({ code: 1 })
+    model().setScript({ status: 503 })
+    expect(await chat('--model', 'local-model')).toMatchObject({ code: 3 })
+    model().setScript([])
+    expect(
+      await mem(['gateway', 'chat', 'hi', '--model', 'fast'], { env: { MEM_ENDPOINT: 'http://127.0.0.1:9' } }),
+    ).toMatchObject({ code: 4, stderr: expect.stringContaining('cannot reach') })
+  })
+
+  test('gateway#110 chat: an answer that breaks off, and one that --timeout does not wait for', async () => {
+    const broken = await openServer((_, response) => {
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream', 'content-length': 99 })
+        .write('data: {', () => response.destroy())
+    })
+    const silent = await openServer(() => undefined)
+    const chat = ['gateway', 'chat', 'hi', '--model', 'fast']
+    for (const more of [[], ['-o', 'json']]) {
+      expect(await mem([...chat, ...more], { env: { MEM_ENDPOINT: broken } })).toMatchObject({
+        code: 3,
+        stderr: 'error: the answer broke off\n',
+      })
+    }
+    expect(await mem([...chat, '--timeout', '50ms'], { env: { MEM_ENDPOINT: silent } })).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/did not answer within 0\.05 s\n.*--timeout/),
+    })
+  })
+
+  test('gateway#110 Ctrl-C ends the call at the provider and leaves with 130', async () => {
+    await gateway('credentials', 'test', 'main') // the failures before rest it no longer
+    model().setScript({ silent: 1 })
+    const before = model().received.length
+    const running = mem(['gateway', 'chat', 'Count to a million', '--model', 'local-model'])
+    await model().waitFor((call) => call.number > before)
+    process.emit('SIGINT')
+    expect(await running).toMatchObject({ code: 130, stderr: expect.stringContaining('stopped') })
+    await model().waitForClosed((call) => call.number > before)
+    model().setScript([])
+  })
+})

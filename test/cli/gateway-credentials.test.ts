@@ -1,0 +1,206 @@
+import { expect, test } from 'vitest'
+import { describeInPlaces } from '../platform/support.ts'
+import { gatewayCli, leftOut, VERBS } from './gateway-support.ts'
+import { runCli, type CliResult } from './run-cli.ts'
+
+describeInPlaces('mem gateway credentials', (place) => {
+  const { model, file, mem, gateway, json } = gatewayCli(place)
+
+  test('gateway#109 credentials: add, list, update, test, disable, enable, remove', async () => {
+    const { base_url: baseUrl } = model().credential
+    const address = ['--provider', 'openai-compatible', '--base-url', String(baseUrl)]
+    const key = file('key', `${String(model().credential['api_key'])}\n`)
+    const added = await gateway(
+      'credentials',
+      'add',
+      ...address,
+      '--name',
+      'main',
+      '--api-key-file',
+      key,
+      '--allow',
+      'local-model',
+    )
+    expect(added).toMatch(/^\d+ {2}main {2}openai-compatible {2}unknown {2}weight 1\n$/)
+    const more = [
+      '--default-model',
+      'local-model',
+      '--weight',
+      '0.5',
+      '--map',
+      'small=local-model',
+      '--limit',
+      'requests_per_minute=600',
+    ]
+    const changed = await json(
+      'credentials',
+      'update',
+      'MAIN',
+      ...more,
+      '--config',
+      'drop=seed,user',
+      '--header',
+      'x-team=a',
+      '--time-limit',
+      'idle_ms=5000',
+    )
+    expect(changed).toMatchObject({
+      name: 'main',
+      version: 2,
+      has_api_key: true,
+      api_key_last4: String(model().credential['api_key']).slice(-4),
+      default_model: 'local-model',
+      weight: 0.5,
+      model_mapping: { small: 'local-model' },
+      limits: { requests_per_minute: 600 },
+      timeouts: { idle_ms: 5000 },
+      custom_headers: { 'x-team': '***' },
+      config: { drop: ['seed', 'user'] },
+    })
+    const cleared = await json(
+      'credentials',
+      'update',
+      'main',
+      '--default-model',
+      '',
+      '--map',
+      'small=',
+      '--limit',
+      'requests_per_minute=',
+      '--weight',
+      '1',
+    )
+    expect(cleared).toMatchObject({
+      model_mapping: {},
+      limits: {},
+      allowed_models: ['local-model'],
+      custom_headers: { 'x-team': '***' },
+    })
+    expect(cleared).not.toHaveProperty('default_model')
+    expect(await gateway('credentials', 'test', 'main')).toMatch(/^main {2}works {2}auth {2}\d+ ms {2}\d+ models\n$/)
+    expect(await gateway('credentials', 'disable', 'main')).toContain('disabled')
+    expect(await gateway('credentials', 'enable', 'main')).toContain('healthy')
+    expect(await gateway('credentials', 'list', '--provider', 'openai-compatible', '-q')).toMatch(/^\d+\n$/)
+
+    const wrong = await mem(
+      ['gateway', 'credentials', 'add', ...address, '--name', 'wrong', '--api-key-env', 'WRONG'],
+      {
+        env: { WRONG: 'not-the-key-at-all' },
+      },
+    )
+    expect(wrong.code).toBe(0)
+    const refused = await mem(['gateway', 'credentials', 'test', 'wrong'])
+    expect(refused).toMatchObject({ code: 4, stdout: expect.stringContaining('does not work') })
+    expect(refused.stderr).not.toContain('not-the-key')
+    expect(await gateway('credentials', 'remove', 'wrong', '--force')).toBe('wrong  removed\n')
+  })
+
+  test('gateway#109 what is wrong is told, with what to do; a secret is never an argument', async () => {
+    const fails = async (argv: string[], code: number, stderr: RegExp): Promise<void> => {
+      expect(await mem(['gateway', ...argv])).toEqual({ code, stdout: '', stderr: expect.stringMatching(stderr) })
+    }
+    await fails(['credentials', 'add'], 1, /--provider is required/)
+    await fails(['credentials', 'add', '--provider', 'openai', '--name', 'x'], 1, /--api-key-file is required/)
+    await fails(
+      ['credentials', 'add', '--provider', 'bedrock', '--name', 'x', '--config', 'secret_access_key=abc'],
+      1,
+      /no secret\n.*@file/,
+    )
+    await fails(
+      ['credentials', 'add', '--provider', 'openai', '--name', 'x', '--api-key-env', 'NOWHERE'],
+      1,
+      /NOWHERE is not set/,
+    )
+    await fails(['credentials', 'add', '--provider', 'azure-openai', '--name', 'x'], 4, /endpoint/)
+    await fails(['credentials', 'update', 'nobody', '--weight', '2'], 8, /no credential 'nobody'\n.*main/)
+    await fails(['credentials', 'update', 'main', '--weight', 'much'], 1, /no number/)
+    await fails(['credentials', 'update', 'main', '--base-url', 'http://127.0.0.1:9/v1'], 4, /secret_required/)
+    await fails(['groups', 'add', '--name', 'g', '--fallback-on', 'client'], 1, /missing, context, filtered\./)
+    await fails(['groups', 'add', '--name', 'g', '--member', 'main,colour=red'], 1, /model=, weight=, priority=/)
+    await fails(['usage', '--session-token', 'mst_x'], 2, /unauthorized/)
+    for (const verb of VERBS.filter((name) => name !== 'gateway')) {
+      const { stdout } = await runCli([...verb.split(' '), '--help'])
+      expect(stdout).not.toMatch(/--(api-key|secret|token|password) </)
+      expect(stdout).toContain('Examples:\n  mem gateway')
+    }
+  })
+
+  test('gateway#109 apply: creates, repeats without a change, updates, prunes', async () => {
+    const { base_url: baseUrl } = model().credential
+    const list = (weight: number): string => `
+- name: main
+  provider: openai-compatible
+  base_url: ${String(baseUrl)}
+  api_key_file: key
+  allowed_models: [local-model]
+  config: {drop: [seed, user]}
+  custom_headers: {x-team: a}
+  timeouts: {idle_ms: 5000}
+- name: second
+  provider: openai-compatible
+  base_url: ${String(baseUrl)}
+  api_key_env: SECOND_KEY
+  weight: ${weight}
+- name: cloud
+  provider: bedrock
+  enabled: false
+  config: {region: eu-central-1, access_key_id: AKIAIOSFODNN7EXAMPLE, secret_access_key_env: AWS_KEY}
+`
+    const yaml = file('credentials.yaml', list(2))
+    const env = { SECOND_KEY: 'sk-second-0123456789', AWS_KEY: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY' }
+    const apply = (...more: string[]): Promise<CliResult> =>
+      mem(['gateway', 'credentials', 'apply', '--file', yaml, ...more], { env })
+    expect(await apply('--dry-run')).toEqual({
+      code: 0,
+      stdout: 'main  unchanged\nsecond  created\ncloud  created\n',
+      stderr: 'nothing was changed; whether secrets are new is seen when it is done\n',
+    })
+    expect((await apply()).stdout).toBe('main  unchanged\nsecond  created\ncloud  created\n')
+    const before = await json('credentials', 'list')
+    expect((await apply()).stdout).toBe('main  unchanged\nsecond  unchanged\ncloud  unchanged\n')
+    expect(await json('credentials', 'list')).toEqual(before)
+    file('credentials.yaml', list(3))
+    expect((await apply()).stdout).toBe('main  unchanged\nsecond  updated\ncloud  unchanged\n')
+    // The same end, another beginning.
+    const renewed = { ...env, SECOND_KEY: 'sk-SECOND-0123456789', AWS_KEY: `${env.AWS_KEY}2` }
+    const renew = ['gateway', 'credentials', 'apply', '--file', yaml]
+    expect((await mem(renew, { env: renewed })).stdout).toBe('main  unchanged\nsecond  updated\ncloud  updated\n')
+    expect((await mem(renew, { env: renewed })).stdout).toBe('main  unchanged\nsecond  unchanged\ncloud  unchanged\n')
+    file('credentials.yaml', list(3).split('- name: second')[0] ?? '')
+    expect((await apply('--prune', '--dry-run')).stdout).toBe('main  unchanged\nsecond  removed\ncloud  removed\n')
+    expect((await apply('--prune')).stdout).toBe('main  unchanged\nsecond  removed\ncloud  removed\n')
+    expect(await gateway('credentials', 'list')).toMatch(/^\d+ {2}main .*\n$/)
+
+    file('credentials.yaml', '- name: x\n  provider: openai\n  colour: red\n')
+    expect(await apply()).toMatchObject({ code: 4, stderr: expect.stringContaining('x: colour is not a known field') })
+    file('credentials.yaml', '# nothing is no empty list')
+    expect(await apply('--prune')).toMatchObject({ code: 1, stderr: expect.stringContaining('to be a list') })
+    file('credentials.yaml', 'a: [')
+    expect(await apply()).toMatchObject({ code: 1, stderr: expect.stringContaining('is not YAML') })
+    expect((await mem(['gateway', 'credentials', 'apply', '--file', '-'], { stdin: '[]' })).stdout).toBe('')
+  })
+
+  test('gateway#109 a terminal is asked for what is missing, unseen where it is secret, and offered a test', async () => {
+    const { base_url: baseUrl } = model().credential
+    const key = String(model().credential['api_key'])
+    const add = [
+      'credentials',
+      'add',
+      '--provider',
+      'openai-compatible',
+      '--name',
+      'asked',
+      '--base-url',
+      String(baseUrl),
+    ]
+    const asked = await mem(['gateway', ...add], { stdin: `${key}\n`, isTTY: true })
+    expect(asked.code).toBe(0)
+    expect(asked.stderr).toContain('Try it now?')
+    expect(asked.stdout + asked.stderr).not.toContain(key)
+    expect(await gateway('credentials', 'test', 'asked')).toContain('works')
+  })
+})
+
+test('no verb of credentials was left out', () => {
+  expect(leftOut(/^gateway credentials/)).toEqual([])
+})
