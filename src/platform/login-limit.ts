@@ -9,7 +9,8 @@ import { deleteAttempts, insertAttempt, purgeAttempts, readAttempts } from './st
 
 const FAILURES_MAX = 10
 const WINDOW_MS = 15 * 60_000
-const WAITING_MAX = 50
+/** What is behind them all must still be answered in time: a password takes half a second of a busy machine. */
+const WAITING_MAX = 20
 
 /** The rows of an attempt, or which subject has no more and for how long. */
 type Begun = { ids: number[] } | { full: string; waitMs: number }
