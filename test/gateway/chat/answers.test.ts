@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AnthropicReader } from '../../../src/gateway/chat/anthropic/read-answer.ts'
-import { AnthropicStreamWriter, anthropicUsageOf, writeAnthropicAnswer } from '../../../src/gateway/chat/anthropic/write-answer.ts'
+import {
+  AnthropicStreamWriter,
+  anthropicUsageOf,
+  writeAnthropicAnswer,
+} from '../../../src/gateway/chat/anthropic/write-answer.ts'
 import { ConverseReader } from '../../../src/gateway/chat/converse/read-answer.ts'
 import { NO_USAGE, type ChatEvent, type Said } from '../../../src/gateway/chat/events.ts'
 import { GeminiReader } from '../../../src/gateway/chat/gemini/read-answer.ts'
