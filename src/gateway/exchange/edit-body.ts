@@ -1,5 +1,5 @@
 import { membersAt, removals, splice, type Change, type Member } from '../relay/body.ts'
-import { editMessages } from '../relay/message-edits.ts'
+import { editMessages, mayHoldForeign, withoutForeign } from '../relay/message-edits.ts'
 import type { Candidate } from '../routing/candidate.ts'
 
 /** What is to change of a body besides what the kind wants. */
@@ -24,7 +24,8 @@ export function editBody(
 ): { readonly body: Buffer; readonly dropped: readonly string[] } {
   const textOf = ({ start, end }: Member): string => body.toString('utf8', start, end)
   const named = members.get('model')
-  const wantsMore = cap !== undefined || addUsage || !modelInBody || EDITED.has(credential.kind)
+  const isForeign = dialect === 'anthropic' && mayHoldForeign(body)
+  const wantsMore = cap !== undefined || addUsage || !modelInBody || isForeign || EDITED.has(credential.kind)
   if (!wantsMore && named && !named.earlier && edits.drop.length === 0)
     return { body: renamed(body, named, model), dropped: [] }
   const dropped = edits.drop.filter((name) => members.has(name) && textOf(members.get(name) ?? NOTHING) !== 'null')
@@ -73,7 +74,7 @@ export function editBody(
   }
   const messages = members.get('messages')
   const inner = messages && editMessages(body, messages.start, credential.kind)
-  changes.push(...(inner?.changes ?? []))
+  changes.push(...(inner?.changes ?? []), ...(messages && isForeign ? withoutForeign(body, messages.start) : []))
   if (changes.length === 0 && added.length === 0) return { body, dropped }
   return { body: splice(body, changes, added.join(',')), dropped: [...dropped, ...(inner?.dropped ?? [])] }
 }

@@ -1,6 +1,8 @@
 import { sha256 } from '../../base/hash.ts'
+import { unsigned } from '../chat/anthropic/unsigned.ts'
+import { FAMILIES } from '../chat/form.ts'
 import type { Kind } from '../model.ts'
-import { itemsAt, membersAt, removals, type Change, type Member } from './body.ts'
+import { itemsAt, membersAt, removals, skipValue, type Change, type Member } from './body.ts'
 
 /** What the messages of a chat request need to be taken by a kind. */
 export interface MessageEdits {
@@ -11,6 +13,40 @@ export interface MessageEdits {
 
 const NONE: MessageEdits = { changes: [], dropped: [] }
 const GROQ_NAME = 'messages[].name'
+
+/** What the signatures of thoughts that our own answers made begin with. */
+const MARK = '"unsigned:'
+const UNSIGNED: ReadonlySet<unknown> = new Set(FAMILIES.map(unsigned))
+
+/** Whether thoughts of other families may stand in messages for Claude. */
+export const mayHoldForeign = (body: Buffer): boolean => body.includes(MARK)
+
+/**
+ * Takes out the thoughts of other families, which Claude refuses, and messages that hold nothing else. Contract: gateway.md
+ * 5.3.
+ * @param start of the messages, a list
+ */
+export function withoutForeign(body: Buffer, start: number): Change[] {
+  const messages = itemsIn(body, start)
+  const empty = new Set<Member>()
+  const changes = messages.flatMap((message) => {
+    const content = named(membersAt(body, message.start), 'content')
+    const blocks = content ? itemsIn(body, content.start) : []
+    const foreign = new Set(blocks.filter((block) => isForeign(body, block)))
+    if (foreign.size < blocks.length || blocks.length === 0) return removals(blocks, (block) => foreign.has(block))
+    empty.add(message)
+    return []
+  })
+  return [...changes, ...removals(messages, (message) => empty.has(message))]
+}
+
+const itemsIn = (body: Buffer, start: number): Member[] =>
+  itemsAt(body, start).map((at) => ({ at, start: at, end: skipValue(body, at) }))
+
+function isForeign(body: Buffer, { start }: Member): boolean {
+  const signature = named(membersAt(body, start), 'signature')
+  return signature !== undefined && UNSIGNED.has(stringAt(body, signature))
+}
 
 /**
  * Groq takes no names of messages; Mistral takes tool-call ids of its own form only, and thoughts as chunks of the content.

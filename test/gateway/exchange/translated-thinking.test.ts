@@ -133,4 +133,27 @@ describe('gateway#64 thoughts go back to the family that had them', () => {
     expect(sent(bedrock, [THOUGHT, { type: 'text', text: 'so' }])).toContain('"signature":"s1"')
     expect(sent(openai, [THOUGHT, { type: 'text', text: 'so' }])).not.toContain('hm')
   })
+
+  test('on a relay to Claude too, which refuses what it has not signed', () => {
+    const ofGemini = answered(gemini, geminis)
+    const said = [...HI, { role: 'assistant', content: ofGemini }, ...HI]
+    const relayed = messages(anthropic, { messages: said, thinking: null })
+    expect(bodyOf(relayed)).toMatchObject({
+      messages: [...HI, { role: 'assistant', content: [{ type: 'text', text: 'so' }] }, ...HI],
+      thinking: null,
+    })
+    expect(relayed.dropped).toEqual([])
+    const alone = { type: 'thinking', thinking: 'hm', signature: 'unsigned:openai' }
+    const quoted = { type: 'text', text: 'it says "unsigned:gemini"' }
+    const mixed = [
+      { role: 'assistant', content: [alone] },
+      { role: 'user', content: [quoted, { ...quoted }] },
+    ]
+    expect(bodyOf(messages(anthropic, { messages: mixed }))['messages']).toEqual(mixed.slice(1))
+    const own = [...HI, { role: 'assistant', content: [THOUGHT, alone, quoted, alone] }]
+    expect(bodyOf(messages(anthropic, { messages: own }))['messages']).toEqual([
+      ...HI,
+      { role: 'assistant', content: [THOUGHT, quoted] },
+    ])
+  })
 })
