@@ -4,11 +4,13 @@ import {
   chownSync,
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -120,6 +122,22 @@ describe('the key file', () => {
       message: expect.stringContaining(text),
     })
     expect(String(failure)).not.toContain(String(key))
+  })
+
+  test('stays where a link leads to when keys are added', () => {
+    const link = join(directory, 'link.key')
+    symlinkSync(file, link)
+    replaceKeyFile(link, withNewKey(readKeyFile(link)))
+    expect(lstatSync(link).isSymbolicLink()).toBe(true)
+    expect(readKeyFile(file).current).toBe('k2')
+    expect(readdirSync(directory).toSorted()).toEqual(['link.key', 'platform.key'])
+    rmSync(link)
+  })
+
+  test('is a file: a pipe is not waited for', () => {
+    rmSync(file)
+    execFileSync('mkfifo', ['-m', '600', file])
+    expect(() => readKeyFile(file)).toThrow('it is no file')
   })
 
   test('is picked up when it changes; while it is no good, the keys read before stay', () => {

@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto'
 import {
   chownSync,
   closeSync,
+  existsSync,
   fsyncSync,
   linkSync,
   openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -36,7 +38,9 @@ const fileSchema = z
  */
 export function readKeyFile(path: string): Keys {
   try {
-    const { mode } = statSync(path)
+    const found = statSync(path)
+    if (!found.isFile()) throw new Error('it is no file') // to open a pipe would wait for who writes into it
+    const { mode } = found
     if (process.platform !== 'win32' && (mode & 0o777) !== 0o600) {
       const written = (mode & 0o7777).toString(8).padStart(4, '0')
       throw new Error(`it has mode ${written} and must have 0600: chmod 600 ${path}`)
@@ -84,13 +88,14 @@ export function withNewKey({ keys }: Keys): Keys {
   return { current, keys: { ...keys, [current]: randomBytes(KEY_BYTES) } }
 }
 
-/** Puts these keys in the place of the file's; a reader never meets half a file, and its owner stays its owner. */
+/** Puts these keys in the place of the file's, of what a link leads to; a reader never meets half a file, and its owner stays its owner. */
 export function replaceKeyFile(path: string, keys: Keys): void {
-  const draft = writeDraft(path, keys)
-  const owner = statSync(path, { throwIfNoEntry: false })
+  const target = existsSync(path) ? realpathSync(path) : path
+  const draft = writeDraft(target, keys)
+  const owner = statSync(target, { throwIfNoEntry: false })
   if (owner && process.getuid?.() === 0) chownSync(draft, owner.uid, owner.gid)
-  renameSync(draft, path)
-  flushDirectory(path)
+  renameSync(draft, target)
+  flushDirectory(target)
 }
 
 function writeDraft(path: string, { current, keys }: Keys): string {
