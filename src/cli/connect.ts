@@ -1,6 +1,7 @@
 import { MemoryClient } from '../client/memory-client.ts'
 import type { Context } from './command.ts'
 import { usageError } from './exit.ts'
+import { DEFAULT_ENDPOINT } from './settings.ts'
 
 /** A client of the server that the global flags name; `workspace` also goes as `X-Mem-Workspace` (memory.md 11.1). */
 export function connect(context: Context, workspace = context.settings.workspace): MemoryClient {
@@ -24,6 +25,18 @@ export function connectWorkspace(context: Context): { client: MemoryClient; work
     )
   }
   return { client: connect(context), workspace }
+}
+
+/** For what tells the address, or calls it without the client library: refuses what the library does. @throws CliError (usage) */
+export function checkEndpoint(endpoint: string): void {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
+  const hint = 'Check --endpoint (MEM_ENDPOINT).'
+  if (url?.username || url?.password || url?.search || url?.hash) {
+    throw usageError('the endpoint must be a URL without user, password, query and fragment', hint)
+  }
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw usageError(`the endpoint must be a URL such as ${DEFAULT_ENDPOINT}, not '${endpoint}'`, hint)
+  }
 }
 
 /** `fetch` that tells on stderr what was asked, and how it went. */

@@ -79,13 +79,17 @@ const STORE_HINTS: readonly (readonly [codes: RegExp, hint: string])[] = [
 
 const explainNetworkError = ({ message, code = '' }: MemoryNetworkError): Report => ({
   exitCode: EXIT.failure,
-  message,
+  message: message.trim(), // what OpenSSL says ends with a line break
   hint: NETWORK_HINTS[code] ?? 'Check --endpoint (MEM_ENDPOINT).',
 })
 
 const UNKNOWN_CERTIFICATE = 'Trust the certificate of the server: NODE_EXTRA_CA_CERTS=server.crt mem ...'
+const NO_TLS = 'Does it speak http, without TLS? Check --endpoint (MEM_ENDPOINT).'
 /** What to do next, by the system's code. */
 export const NETWORK_HINTS: Readonly<Record<string, string>> = {
+  ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
+  UND_ERR_SOCKET: 'It closed the connection: is it stopping, or does it want https? Check --endpoint (MEM_ENDPOINT).',
   ECONNREFUSED: 'Is the server running? Start it with `mem serve`, or point --endpoint (MEM_ENDPOINT) at it.',
   DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_CERTIFICATE,
   SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_CERTIFICATE,

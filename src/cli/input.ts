@@ -13,6 +13,13 @@ export async function readText(io: Io, file: string): Promise<string> {
   }
 }
 
+/** A secret in a file, without a byte order mark and its last line break; `-` is standard input. @throws CliError when it is empty */
+export async function readSecretFile(io: Io, file: string): Promise<string> {
+  const secret = (await readText(io, file)).replace(/^\ufeff/, '').replace(/\r?\n$/, '')
+  if (secret !== '') return secret
+  throw new CliError(EXIT.failure, `${file === '-' ? 'standard input' : file} is empty`)
+}
+
 async function readAll(stdin: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   for await (const chunk of stdin) chunks.push(chunk)

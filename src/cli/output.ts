@@ -1,6 +1,11 @@
 import { tame } from '../base/tame.ts'
 import type { Io } from './command.ts'
+import { CliError, EXIT } from './exit.ts'
 import type { Settings } from './settings.ts'
+
+/** For what answers at the address, but knows nothing of us. */
+export const foreignAnswer = ({ endpoint }: Settings): CliError =>
+  new CliError(EXIT.failure, `${endpoint} answers, but not as a mem server does`, 'Check --endpoint (MEM_ENDPOINT).')
 
 /** One line of text output: fields side by side, the id first (all that --quiet shows). */
 export type Row = readonly (string | number | undefined)[]
@@ -23,6 +28,7 @@ export class Output {
 
   /** Prints an answer that is a list of `items`: `jsonl` and text one a line. */
   async list<Item>(answer: object, items: readonly Item[], row: (item: Item) => Row): Promise<void> {
+    if (!Array.isArray(items)) throw foreignAnswer(this.#settings)
     const { output } = this.#settings
     if (output === 'text') this.#rows(items.map(row))
     else await this.#structured(answer, items)

@@ -75,6 +75,13 @@ describeInPlaces('mem gateway chat', (place) => {
     ).toMatchObject({ code: 4, stderr: expect.stringContaining('cannot reach') })
   })
 
+  test('gateway#110 chat: a key that no header can carry is refused, and not told', async () => {
+    const chat = ['gateway', 'chat', 'hi', '--model', 'fast', '--key-file', file('two.key', 'mvk_one\nmvk_two\n')]
+    const refused = { code: 1, stdout: '', stderr: expect.not.stringContaining('mvk_') }
+    expect(await mem(chat)).toEqual(refused)
+    expect(await mem(chat, { env: { MEM_ENDPOINT: 'http://me:mvk_x@127.0.0.1:9' } })).toEqual(refused)
+  })
+
   test('gateway#110 chat: an answer that breaks off, and one that --timeout does not wait for', async () => {
     const broken = await openServer((_, response) => {
       response

@@ -114,6 +114,7 @@ describeInPlaces('mem gateway credentials', (place) => {
     await fails(['credentials', 'add', '--provider', 'azure-openai', '--name', 'x'], 4, /endpoint/)
     await fails(['credentials', 'update', 'nobody', '--weight', '2'], 8, /no credential 'nobody'\n.*main/)
     await fails(['credentials', 'update', 'main', '--weight', 'much'], 1, /no number/)
+    await fails(['credentials', 'update', 'main', '--api-key-file', file('none', '\n')], 4, /none is empty/)
     await fails(['credentials', 'update', 'main', '--base-url', 'http://127.0.0.1:9/v1'], 4, /secret_required/)
     await fails(['groups', 'add', '--name', 'g', '--fallback-on', 'client'], 1, /missing, context, filtered\./)
     await fails(['groups', 'add', '--name', 'g', '--member', 'main,colour=red'], 1, /model=, weight=, priority=/)

@@ -30,6 +30,15 @@ const file = (name: string, content: string | Uint8Array): string => {
 /** A byte-order mark, CR LF, no final newline, four-byte characters: nothing of it may change. */
 const CONTENT = '\ufeffone\r\n\ttwo 𝄞 é\n\nthree'
 
+test('a password file may begin with a byte-order mark and end with a line break, and must hold something', async () => {
+  const login = (name: string, text: string) =>
+    runCli(['login', '--email', 'ada@example.org', '--password-file', file(name, text)], { env })
+  await login('marked', '\ufeffcorrect horse \r\n')
+  expect(server.requests[0]?.body).toEqual({ email: 'ada@example.org', password: 'correct horse ' })
+  expect(await login('blank', '\n')).toMatchObject({ code: 4, stderr: expect.stringContaining('blank is empty') })
+  expect(server.requests).toHaveLength(1)
+})
+
 describe('content', () => {
   test.each([
     ['--text', ['--text', CONTENT], ''],

@@ -196,7 +196,7 @@ describe('exit codes', () => {
 
   test('no stack for a mistake, even with --verbose; one for a fault of ours', async () => {
     expect((await runCli(['lookup', '-v'], { env })).stderr).not.toMatch(/^\s+at /m)
-    server.replies.push({ body: { memories: 5 } }, { body: { memories: 5 } })
+    server.replies.push({ body: { memories: [null] } }, { body: { memories: [null] } })
     const silent = await runCli(['list'], { env })
     const verbose = await runCli(['list', '-v'], { env })
     expect([silent.code, verbose.code]).toEqual([4, 4])

@@ -16,6 +16,7 @@ import {
   sendRest,
   SESSION_FLAG,
   showList,
+  tokenOf,
   type List,
   type SessionInput,
 } from '../platform/rest.ts'
@@ -71,6 +72,7 @@ export const add = defineCommand({
   ],
   async run(context, input) {
     const { io } = context
+    tokenOf(context, input) // before anybody is asked
     const provider = await askKind(io, input.provider)
     const name = await askName(io, input.name, provider)
     const fields = await credentialBody(io, provider, {}, input)
@@ -151,7 +153,7 @@ export const test = defineCommand({
 /** @throws CliError when the provider says no */
 async function tried(context: Context, input: SessionInput, { id, name }: Credential, body: object): Promise<void> {
   const call = { method: 'POST', path: at(CREDENTIALS, id, 'test'), body }
-  const result = await callRest<TestResult>(context, input, call)
+  const result = await callRest<TestResult>(context, input, call, 'ok')
   const { ok, mode, model, latency_ms: ms, models, error, status } = result
   await context.output.answer(result, () => [
     [name, ok ? 'works' : 'does not work', mode, model, `${Math.round(ms)} ms`, models && `${models.length} models`],

@@ -77,7 +77,7 @@ export const add = defineCommand({
   async run(context, input) {
     const fields = await bodyOf(context, input, {}, input)
     const body = { ...fields, ...given({ name: input.name, user_id: input['user-id'] }) }
-    await showToken(context, await callRest<NewKey>(context, input, { method: 'POST', path: KEYS.path, body }))
+    await showToken(context, await callRest<NewKey>(context, input, { method: 'POST', path: KEYS.path, body }, 'token'))
   },
 })
 
@@ -118,7 +118,7 @@ export const rotate = defineCommand({
     const { id } = await find(context, input, KEYS, input.key)
     const body = given({ grace_seconds: input['grace-seconds'] })
     const call = { method: 'POST', path: at(KEYS, id, 'rotate'), body }
-    await showToken(context, await callRest<NewKey>(context, input, call))
+    await showToken(context, await callRest<NewKey>(context, input, call, 'token'))
   },
 })
 

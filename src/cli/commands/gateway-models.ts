@@ -28,13 +28,13 @@ export const models = defineCommand({
     if (input.explain === undefined) {
       const { token } = await accessOf(context, input)
       const call = { method: 'GET', path: path`/rest/v1/llm-gateway/v1/models` }
-      const answer = await callRest<{ data: Model[] }>(context, { 'session-token': token }, call)
+      const answer = await callRest<{ data: Model[] }>(context, { 'session-token': token }, call, 'data')
       return output.list(answer, answer.data, ({ id, owned_by }) => [id, owned_by])
     }
     const key = input.key === undefined ? undefined : await find(context, input, KEYS, input.key)
     const body = given({ model: input.explain, surface: input.surface, key_id: key?.id })
     const call = { method: 'POST', path: path`/rest/v1/llm-gateway/route`, body }
-    const explained = await callRest<RouteExplanation>(context, input, call)
+    const explained = await callRest<RouteExplanation>(context, input, call, 'candidates')
     const names = new Map((await listAll(context, input, CREDENTIALS)).map(({ id, name }) => [id, name]))
     await output.list(explained, explained.candidates, (each): Row => [
       names.get(each.credential_id) ?? each.credential_id,

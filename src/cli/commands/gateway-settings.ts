@@ -46,7 +46,7 @@ export const settings = defineCommand({
     'gateway settings --no-member-keys',
   ],
   async run(context, input) {
-    const before = await callRest<Settings>(context, input, { method: 'GET', path: SETTINGS })
+    const before = await callRest<Settings>(context, input, { method: 'GET', path: SETTINGS }, 'cost_tracking')
     const bytes = input['max-request-bytes']
     const changes = given({
       cost_tracking: input['cost-tracking'],
@@ -71,7 +71,9 @@ export const settings = defineCommand({
     })
     const body = { ...before, ...changes }
     const isChange = Object.keys(changes).length > 0
-    const after = isChange ? await callRest<Settings>(context, input, { method: 'PUT', path: SETTINGS, body }) : before
+    const after = isChange
+      ? await callRest<Settings>(context, input, { method: 'PUT', path: SETTINGS, body }, 'cost_tracking')
+      : before
     await context.output.answer(after, () => rows(after))
   },
 })
@@ -107,11 +109,11 @@ export const metricsToken = defineCommand({
     }
     if (input.action === 'create') {
       const call = { method: 'POST', path: METRICS_TOKEN, body: {} }
-      const made = await callRest<{ token: string; created_at: string }>(context, input, call)
+      const made = await callRest<{ token: string; created_at: string }>(context, input, call, 'token')
       await output.answer(made, () => [[made.token]])
       return output.note('This token is not shown again. A scraper sends it as bearer to /metrics/ai-gateway.')
     }
-    const state = await callRest<TokenState>(context, input, { method: 'GET', path: METRICS_TOKEN })
+    const state = await callRest<TokenState>(context, input, { method: 'GET', path: METRICS_TOKEN }, 'exists')
     const { exists, last4, created_at: made, last_used_at: used } = state
     await output.answer(state, () => [exists ? [`…${last4}`, `made ${made}`, used && `used ${used}`] : ['none']])
   },

@@ -92,7 +92,7 @@ export const cost = defineCommand({
   async run(context, input) {
     const query = { ...filterOf(input), group_by: input['group-by']?.join(',') }
     const call = { method: 'GET', path: path`/rest/v1/llm-gateway/cost`, query }
-    const answer = await callRest<CostAnswer>(context, input, call)
+    const answer = await callRest<CostAnswer>(context, input, call, 'breakdown')
     await context.output.answer(answer, () => [
       ...answer.breakdown.map(({ group, cost_usd, requests }): Row => [
         groupText(group),
@@ -151,7 +151,7 @@ export const audit = defineCommand({
   async run(context, input) {
     if (input.verify) {
       const call = { method: 'GET', path: path`/rest/v1/llm-gateway/audit/verify` }
-      const proof = await callRest<AuditVerification>(context, input, call)
+      const proof = await callRest<AuditVerification>(context, input, call, 'ok')
       const { ok, records, head, first_bad_seq: bad, reason } = proof
       await context.output.answer(proof, () => [[ok ? 'whole' : 'broken', `${records} records`, head]])
       if (!ok)

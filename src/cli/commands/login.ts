@@ -4,7 +4,8 @@ import type { Organization, User } from '../../platform/model.ts'
 import { defineCommand } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { PASSWORD_FLAG, readPassword } from '../platform/password.ts'
-import { callOpenRest, callRest, foreignAnswer, sendRest, SESSION_FLAG } from '../platform/rest.ts'
+import { foreignAnswer } from '../output.ts'
+import { callOpenRest, callRest, sendRest, SESSION_FLAG } from '../platform/rest.ts'
 import { isOf, readSession, removeSession, writeSession } from '../platform/session-file.ts'
 
 const sessionSchema = z.looseObject({
@@ -23,7 +24,7 @@ export const login = defineCommand({
     const body = { email, password }
     const call = { method: 'POST', path: path`/rest/v1/platform/login`, body }
     const { data: session } = sessionSchema.safeParse(await callOpenRest<unknown>(context, call))
-    if (!session) throw foreignAnswer(context)
+    if (!session) throw foreignAnswer(settings)
     const { token, expires_at, user } = session
     writeSession(io, { endpoint: settings.endpoint, token, expires_at, email: user.email })
     await output.answer(session, () => [[user.email, 'logged in', `until ${expires_at}`]])
@@ -52,7 +53,7 @@ export const whoami = defineCommand({
   examples: ['whoami', 'whoami --output json'],
   async run(context, input) {
     const call = { method: 'GET', path: path`/rest/v1/platform/me` }
-    const me = await callRest<{ user: User; organization: Organization }>(context, input, call)
+    const me = await callRest<{ user: User; organization: Organization }>(context, input, call, 'user')
     await context.output.answer(me, () => [[me.user.email, me.user.role, me.organization.name]])
   },
 })

@@ -77,7 +77,7 @@ export const membersSet = defineCommand({
   async run(context, input) {
     const { user, project, role } = input
     const members = path`/rest/v1/platform/projects/${String(project)}/members/${user}`
-    const member = await callRest<Member>(context, input, { method: 'PUT', path: members, body: { role } })
+    const member = await callRest<Member>(context, input, { method: 'PUT', path: members, body: { role } }, 'role')
     await context.output.answer(member, () => [memberRow(member)])
   },
 })

@@ -4,11 +4,11 @@ import { loadConfig, type Config } from '../../config/load.ts'
 import type { Database } from '../../database/database.ts'
 import { MigrationError } from '../../database/migrate.ts'
 import { RestError } from '../../platform/errors.ts'
-import { organizationRequest, type Organization } from '../../platform/model.ts'
+import { organizationRequest, type Organization, type OrganizationRequest } from '../../platform/model.ts'
 import type { Founded } from '../../platform/organizations.ts'
 import { parseRequest } from '../../platform/routes/route.ts'
 import { downgradeSchema, readSchema, upgradeSchema } from '../../platform/schema.ts'
-import { defineCommand } from '../command.ts'
+import { defineCommand, type Io } from '../command.ts'
 import { CliError, EXIT, exitOfStatus, usageError } from '../exit.ts'
 import type { Row } from '../output.ts'
 import { PASSWORD_FLAG, readPassword } from '../platform/password.ts'
@@ -38,12 +38,7 @@ export const init = defineCommand({
   examples: ['platform init --organization Acme --email ada@example.org --password-file password'],
   async run({ io, output }, { organization, email, 'password-file': file, ...flags }) {
     const config = loadConfig({ flags, env: io.env })
-    const password = await readPassword(io, file, { isNew: true })
-    const founded = await refused(
-      withPlatform(config, { upgrade: true }, async ({ organizations }) =>
-        organizations.initialize(parseRequest(organizationRequest, { organization, email, password })),
-      ),
-    )
+    const founded = await foundFirst(io, config, { organization, email }, file)
     const { key_file } = config.platform
     await output.answer({ ...founded, key_file }, () => foundedRows(founded))
     output.note(`Secrets will be sealed with ${key_file}: keep a copy of it apart from backups of the data.`)
@@ -56,11 +51,11 @@ export const orgsAdd = defineCommand({
   examples: ['platform orgs add Sirius --email grace@example.org --password-file password'],
   async run({ io, output }, { name, email, 'password-file': file, ...flags }) {
     const config = existingStore(loadConfig({ flags, env: io.env }))
-    const password = await readPassword(io, file, { isNew: true })
     const founded = await refused(
-      withPlatform(config, { upgrade: false }, async ({ organizations }) =>
-        organizations.add(parseRequest(organizationRequest, { organization: name, email, password })),
-      ),
+      withPlatform(config, { upgrade: false }, async ({ organizations }) => {
+        await organizations.requireInitialized()
+        return organizations.add(await withPassword(io, { organization: name, email }, file))
+      }),
     )
     await output.answer(founded, () => foundedRows(founded))
   },
@@ -186,8 +181,29 @@ async function withSchema<T>(config: Config, work: (database: Database) => Promi
   }
 }
 
+type Names = Omit<OrganizationRequest, 'password'>
+
+/** Makes the first organization and its admin. @throws CliError before a password is asked for, where it is of no use */
+export async function foundFirst(io: Io, config: Config, names: Names, file: string | undefined): Promise<Founded> {
+  return refused(
+    withPlatform(config, { upgrade: true }, async ({ organizations }) => {
+      if (await organizations.isInitialized()) {
+        const hint = '`mem platform orgs add` makes another organization.'
+        throw new CliError(EXIT.failure, 'the platform is initialized already', hint)
+      }
+      return organizations.initialize(await withPassword(io, names, file))
+    }),
+  )
+}
+
+async function withPassword(io: Io, names: Names, file: string | undefined): Promise<OrganizationRequest> {
+  parseRequest(organizationRequest.omit({ password: true }), names)
+  const password = await readPassword(io, file, { isNew: true })
+  return parseRequest(organizationRequest, { ...names, password })
+}
+
 /** What the platform refuses leaves with the exit code of its HTTP status. */
-export async function refused<T>(work: Promise<T>): Promise<T> {
+async function refused<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {

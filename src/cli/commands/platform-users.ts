@@ -2,9 +2,10 @@ import { path } from '../../client/transport.ts'
 import { USER_ROLES, type Flag, type User } from '../../platform/model.ts'
 import { defineCommand } from '../command.ts'
 import { usageError } from '../exit.ts'
+import { readSecretFile } from '../input.ts'
 import type { Row } from '../output.ts'
-import { PASSWORD_FLAG, readPassword, readPasswordFile } from '../platform/password.ts'
-import { callRest, RANGE_FLAGS, rangeQuery, SESSION_FLAG, showList, type List } from '../platform/rest.ts'
+import { PASSWORD_FLAG, readPassword } from '../platform/password.ts'
+import { callRest, RANGE_FLAGS, rangeQuery, SESSION_FLAG, showList, tokenOf, type List } from '../platform/rest.ts'
 
 const FIELD_FLAGS = {
   'display-name': { value: 'name', help: 'Name for people' },
@@ -33,6 +34,7 @@ export const usersAdd = defineCommand({
   ],
   async run(context, input) {
     const { email, 'display-name': display_name, role, active } = input
+    tokenOf(context, input) // before anybody is asked
     const password = await readPassword(context.io, input['password-file'], { isNew: true })
     const body = { email, password, display_name, role, active }
     const user = await callRest<User>(context, input, { method: 'POST', path: path`/rest/v1/platform/users`, body })
@@ -64,7 +66,7 @@ export const usersSet = defineCommand({
   examples: ['platform users set 2 --no-active', 'platform users set 2 --role admin --display-name Bo'],
   async run(context, input) {
     const { id, email, 'password-file': file, 'display-name': display_name, role, active } = input
-    const password = file === undefined ? undefined : await readPasswordFile(context.io, file)
+    const password = file === undefined ? undefined : await readSecretFile(context.io, file)
     const body = { email, password, display_name, role, active }
     const call = { method: 'PATCH', path: path`/rest/v1/platform/users/${id}`, body }
     const user = await callRest<User>(context, input, call)
@@ -79,7 +81,7 @@ export const flagsList = defineCommand({
   examples: ['platform flags list'],
   async run(context, input) {
     const call = { method: 'GET', path: path`/rest/v1/platform/feature-flags` }
-    const answer = await callRest<{ flags: Flag[] }>(context, input, call)
+    const answer = await callRest<{ flags: Flag[] }>(context, input, call, 'flags')
     await context.output.list(answer, answer.flags, flagRow)
   },
 })
@@ -92,7 +94,7 @@ export const flagsSet = defineCommand({
     const { name, enabled } = input
     if (enabled === undefined) throw usageError('on or off?', 'Say --enabled or --no-enabled.')
     const call = { method: 'PUT', path: path`/rest/v1/platform/feature-flags/${name}`, body: { enabled } }
-    const flag = await callRest<Flag>(context, input, call)
+    const flag = await callRest<Flag>(context, input, call, 'enabled')
     await context.output.answer(flag, () => [flagRow(flag)])
   },
 })

@@ -108,7 +108,7 @@ export const sessionsAdd = defineCommand({
       repository_link_id: unlessZero(input['repository-link-id']),
       work_item_id: unlessZero(input['work-item-id']),
     }
-    const session = await callRest<AgentSession>(context, input, { method: 'POST', path: sessions, body })
+    const session = await callRest<AgentSession>(context, input, { method: 'POST', path: sessions, body }, 'sid')
     await context.output.answer(session, () => [sessionRow(session)])
   },
 })
@@ -131,7 +131,7 @@ export const sessionsClose = defineCommand({
   async run(context, input) {
     const sessions = path`/rest/v1/platform/projects/${String(input.project)}/sessions/${input.sid}`
     const call = { method: 'PATCH', path: sessions, body: { status: 'closed' } }
-    const session = await callRest<AgentSession>(context, input, call)
+    const session = await callRest<AgentSession>(context, input, call, 'sid')
     await context.output.answer(session, () => [sessionRow(session)])
   },
 })

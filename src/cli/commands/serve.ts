@@ -54,9 +54,12 @@ async function listenOrClose(app: App): Promise<string> {
   }
 }
 
+/** An address of this machine for a server that listens on all of them. */
+export const reachable = (url: string): string => url.replace(/\/\/(\[::\]|0\.0\.0\.0)(?=:)/, '//127.0.0.1')
+
 /** What leads the verbs to this server, where they would not look for it. */
 export function pointTo(url: string): string {
-  const endpoint = url.replace(/\/\/(\[::\]|0\.0\.0\.0)(?=:)/, '//127.0.0.1')
+  const endpoint = reachable(url)
   return endpoint === DEFAULT_ENDPOINT ? '' : `  export MEM_ENDPOINT=${endpoint}\n`
 }
 

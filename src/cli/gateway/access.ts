@@ -1,6 +1,6 @@
 import type { Context } from '../command.ts'
+import { readSecretFile } from '../input.ts'
 import { SESSION_FLAG, tokenOf, type SessionInput } from '../platform/rest.ts'
-import { readSecretFile } from './secrets.ts'
 
 /** The flags of verbs that act with a session or a virtual key. Contract: gateway.md 12. */
 export const ACCESS_FLAGS = {

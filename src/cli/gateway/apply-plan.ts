@@ -7,7 +7,8 @@ import { credentialRequest } from '../../gateway/requests/credential.ts'
 import { describeFault } from '../../http/validation.ts'
 import type { Io } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
-import { readSecretFile, readSecretVariable } from './secrets.ts'
+import { readSecretFile } from '../input.ts'
+import { readSecretVariable } from './secrets.ts'
 
 /** What is to be done about one credential. */
 export interface Step {

@@ -3,7 +3,7 @@ import { secretField, secretsOf } from '../../gateway/requests/config.ts'
 import { canAsk, input, secret, select } from '../ask.ts'
 import type { Io } from '../command.ts'
 import { usageError } from '../exit.ts'
-import { readSecretFile } from './secrets.ts'
+import { readSecretFile } from '../input.ts'
 
 /** What a kind cannot do without, and what a person is asked for it. */
 const REQUIRED: Readonly<Partial<Record<Kind, readonly string[]>>> = {

@@ -2,9 +2,9 @@ import * as z from 'zod'
 import { jsonOf } from '../../base/json.ts'
 import { MemoryNetworkError } from '../../client/errors.ts'
 import { EventReader } from '../../gateway/relay/sse.ts'
-import { traced } from '../connect.ts'
+import { checkEndpoint, traced } from '../connect.ts'
 import type { Context } from '../command.ts'
-import { CliError, EXIT, exitOfStatus } from '../exit.ts'
+import { CliError, EXIT, exitOfStatus, usageError } from '../exit.ts'
 
 /** How a model's answer ended. */
 export interface Ended {
@@ -31,15 +31,11 @@ export async function openCompletion(
   }: { token: string; credential: string | undefined; body: object; signal: AbortSignal },
 ): Promise<Response> {
   const { endpoint, verbose } = context.settings
+  checkEndpoint(endpoint)
   const call = verbose ? traced(context) : fetch
   const response = await call(`${endpoint.replace(/\/+$/, '')}/rest/v1/llm-gateway/v1/chat/completions`, {
     method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      'User-Agent': 'mem-cli',
-      Authorization: `Bearer ${token}`,
-      ...(credential !== undefined && { 'x-mem-credential': credential }),
-    },
+    headers: headersOf(token, credential),
     body: JSON.stringify(body),
     redirect: 'manual',
     signal,
@@ -48,6 +44,20 @@ export async function openCompletion(
   })
   if (response.ok) return response
   throw refusal(response.status, jsonOf(await response.text()))
+}
+
+/** @throws CliError (usage) that does not say the token */
+function headersOf(token: string, credential: string | undefined): Headers {
+  try {
+    return new Headers({
+      'Content-Type': 'application/json',
+      'User-Agent': 'mem-cli',
+      Authorization: `Bearer ${token}`,
+      ...(credential !== undefined && { 'x-mem-credential': credential }),
+    })
+  } catch {
+    throw usageError('the key, or the name of the credential, has characters that no HTTP header can carry')
+  }
 }
 
 /** A whole answer: what it says, how it ended, and all of it. */

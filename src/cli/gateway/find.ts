@@ -39,7 +39,8 @@ export async function listAll<Plural extends keyof Records>(
   const found: Records[Plural][] = []
   for (let after: string | undefined; after !== '';) {
     const query = { limit: 200, after_id: after }
-    const page = await callRest<List<Plural, Records[Plural]>>(context, input, { method: 'GET', path: where, query })
+    const call = { method: 'GET', path: where, query }
+    const page = await callRest<List<Plural, Records[Plural]>>(context, input, call, plural)
     const { [plural]: items, next_after_id: next } = page
     found.push(...items)
     after = next

@@ -2,15 +2,11 @@ import { SECRETS } from '../../gateway/requests/config.ts'
 import type { Kind } from '../../gateway/model.ts'
 import type { Io } from '../command.ts'
 import { usageError } from '../exit.ts'
-import { readText } from '../input.ts'
+import { readSecretFile } from '../input.ts'
 
 /** Secrets come from files, standard input and the environment: arguments are for everybody on the machine to read. */
 
 export const isSecret = (kind: Kind, name: string): boolean => SECRETS[kind]?.includes(name) ?? false
-
-/** The text of a file without its last line break; `-` is standard input. */
-export const readSecretFile = async (io: Io, file: string): Promise<string> =>
-  (await readText(io, file)).replace(/\r?\n$/, '')
 
 /** @throws CliError (usage) when the variable is not set */
 export function readSecretVariable({ env }: Io, name: string): string {

@@ -1,12 +1,9 @@
 import { withPlatform } from '../../app/platform.ts'
 import { loadConfig, type Config } from '../../config/load.ts'
-import { organizationRequest } from '../../platform/model.ts'
-import { parseRequest } from '../../platform/routes/route.ts'
 import { canAsk, confirm, input as line } from '../ask.ts'
 import type { Io } from '../command.ts'
-import { refused } from '../commands/platform-store.ts'
-import { pointTo, serveUntilStopped } from '../commands/serve.ts'
-import { readPassword } from '../platform/password.ts'
+import { foundFirst } from '../commands/platform-store.ts'
+import { pointTo, reachable, serveUntilStopped } from '../commands/serve.ts'
 
 /** Serves platform and gateway alone. @param flags by the names that the configuration knows */
 export async function serveGateway(io: Io, flags: Readonly<Record<string, unknown>>): Promise<void> {
@@ -29,12 +26,7 @@ async function offerOrganization(io: Io, config: Config): Promise<void> {
   }
   const organization = await line(io, 'Name of the organization', '')
   const email = await line(io, 'Your e-mail address', '')
-  const password = await readPassword(io, undefined, { isNew: true })
-  await refused(
-    withPlatform(config, { upgrade: true }, async ({ organizations }) =>
-      organizations.initialize(parseRequest(organizationRequest, { organization, email, password })),
-    ),
-  )
+  await foundFirst(io, config, { organization, email }, undefined)
   io.stderr.write(`Secrets will be sealed with ${config.platform.key_file}: keep a copy of it apart from backups.\n`)
 }
 
@@ -48,6 +40,6 @@ ${pointTo(url)}  mem login --email <you@example.org>
   mem gateway credentials add
   mem gateway chat 'Why is the sky blue?' --model <model>
 
-OpenAI clients take ${url}/rest/v1/llm-gateway/v1 as base URL, Anthropic clients ${url}/rest/v1/llm-gateway.
+OpenAI clients take ${reachable(url)}/rest/v1/llm-gateway/v1 as base URL, Anthropic clients ${reachable(url)}/rest/v1/llm-gateway.
 Stop with Ctrl-C.
 `

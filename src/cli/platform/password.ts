@@ -1,19 +1,15 @@
 import { canAsk, secret } from '../ask.ts'
 import type { Io } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
-import { readText } from '../input.ts'
+import { readSecretFile } from '../input.ts'
 
 export const PASSWORD_FLAG = {
   'password-file': { value: 'file', help: 'File with the password; `-` is standard input (MEM_PASSWORD, else asked)' },
 } as const
 
-/** The text of a file without its last line break. */
-export const readPasswordFile = async (io: Io, file: string): Promise<string> =>
-  (await readText(io, file)).replace(/\r?\n$/, '')
-
 /** A password from the file, the environment or a person, who types a new one twice. @throws CliError without any */
 export async function readPassword(io: Io, file: string | undefined, { isNew }: { isNew: boolean }): Promise<string> {
-  if (file !== undefined) return readPasswordFile(io, file)
+  if (file !== undefined) return readSecretFile(io, file)
   const given = io.env['MEM_PASSWORD']
   if (given) return given
   if (!canAsk(io)) {

@@ -3,9 +3,9 @@ import { isMap, jsonOf } from '../../base/json.ts'
 import { MemoryApiError } from '../../client/errors.ts'
 import { ask, send, type Call, type Connection } from '../../client/transport.ts'
 import type { Context } from '../command.ts'
-import { traced } from '../connect.ts'
+import { checkEndpoint, traced } from '../connect.ts'
 import { CliError, EXIT, exitOfStatus } from '../exit.ts'
-import type { Row } from '../output.ts'
+import { foreignAnswer, type Row } from '../output.ts'
 import { isOf, readSession } from './session-file.ts'
 
 /** The flags of verbs that act with a session. Contract: git-host.md 2.8. */
@@ -28,16 +28,27 @@ export interface SessionInput {
 /** A list as these routes answer it, under its plural. */
 export type List<Name extends string, Item> = Record<Name, Item[]> & { next_after_id: string }
 
-/** Sends one call with the session of the flags. @throws CliError without one, or with what the server says. */
-export async function callRest<Answer>(context: Context, input: SessionInput, call: Call): Promise<Answer> {
+/**
+ * Sends one call with the session of the flags.
+ * @param mark a field of every such answer, by which it is known as ours; records have `id`, lists `next_after_id`
+ * @throws CliError without a session, or with what the server says
+ */
+export async function callRest<Answer>(
+  context: Context,
+  input: SessionInput,
+  call: Call,
+  mark?: keyof Answer & string,
+): Promise<Answer> {
   const answer = await explained(ask<Answer>(connection(context, tokenOf(context, input)), call))
-  if (!isMap(answer)) throw foreignAnswer(context)
+  const marks = mark === undefined ? ['id', 'next_after_id'] : [mark]
+  if (!isMap(answer) || !marks.some((name) => name in answer)) throw foreignAnswer(context.settings)
   return answer
 }
 
 /** As `callRest`, for calls that answer without a body. */
 export async function sendRest(context: Context, input: SessionInput, call: Call): Promise<void> {
-  await explained(send(connection(context, tokenOf(context, input)), call))
+  const text = await explained(send(connection(context, tokenOf(context, input)), call))
+  if (text !== '') throw foreignAnswer(context.settings)
 }
 
 /** As `callRest`, without a session. */
@@ -52,15 +63,10 @@ export async function showList<Item>(
   row: (item: Item) => Row,
 ): Promise<void> {
   const { output, settings } = context
-  if (!Array.isArray(items)) throw foreignAnswer(context)
   await output.list(answer, items, row)
   const isWhole = settings.output === 'json' || settings.output === 'yaml'
   if (!isWhole && answer.next_after_id !== '') output.note(`more: --after-id ${answer.next_after_id}`)
 }
-
-/** For what answers at the address, but knows nothing of us. */
-export const foreignAnswer = ({ settings: { endpoint } }: Context): CliError =>
-  new CliError(EXIT.failure, `${endpoint} answers, but not as a mem server does`, 'Check --endpoint (MEM_ENDPOINT).')
 
 /** The query of a list. */
 export const rangeQuery = (input: { limit: number | undefined; 'after-id': string | undefined }) => ({
@@ -70,6 +76,7 @@ export const rangeQuery = (input: { limit: number | undefined; 'after-id': strin
 
 /** The saved token is for the server that made it, and no other sees it. */
 export function tokenOf({ io, settings: { endpoint } }: Context, input: SessionInput): string {
+  checkEndpoint(endpoint)
   const token = input['session-token'] ?? io.env['MEM_SESSION_TOKEN'] ?? ''
   if (token !== '') return token
   const saved = readSession(io)
@@ -85,7 +92,13 @@ const connection = (context: Context, token?: string): Connection => ({
   timeoutMs: context.settings.timeoutMs,
 })
 
-const envelope = z.object({ error: z.object({ code: z.string(), message: z.string() }) })
+const envelope = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    details: z.object({ resource: z.string() }).optional().catch(undefined),
+  }),
+})
 
 async function explained<T>(work: Promise<T>): Promise<T> {
   try {
@@ -94,8 +107,10 @@ async function explained<T>(work: Promise<T>): Promise<T> {
     if (!(error instanceof MemoryApiError)) throw error
     const { data } = envelope.safeParse(jsonOf(error.rawBody))
     if (!data) throw new CliError(exitOfStatus(error.status), error.message, 'Does this server have the platform?')
-    const { code, message } = data.error
-    throw new CliError(exitOfStatus(error.status), `${message} (${code})`, HINTS[code])
+    const { code, message, details } = data.error
+    const hint =
+      details?.resource === 'path' ? 'Check --endpoint (MEM_ENDPOINT): it has no path of its own.' : HINTS[code]
+    throw new CliError(exitOfStatus(error.status), `${message} (${code})`, hint)
   }
 }
 
