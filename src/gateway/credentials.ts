@@ -104,10 +104,10 @@ export class Credentials {
     await this.#parts.states.change(organizationId, async (tx) => {
       const old = await findKept(tx, actor, id)
       refuseFixed(old, request)
+      const fields = this.checkedFields(actor, request, old.user_id)
       if (request.version !== undefined && request.version !== old.version) {
         throw conflict('version', `credential ${id} has version ${old.version} by now`)
       }
-      const fields = this.checkedFields(actor, request, old.user_id)
       const plan = await withoutSaved(tx, this.#parts.sealer, old, planSecrets(request, fields, old))
       await refuseTakenName(tx, organizationId, old.user_id, request.name, id)
       const values = this.#values(request, fields, plan, old)

@@ -5,8 +5,7 @@ import { WINDOWS } from '../model.ts'
 
 /** The parts that management requests are made of. Contract: gateway.md 2. */
 
-// oxlint-disable-next-line no-control-regex -- what must not be in a name
-const CONTROL = /[\u0000-\u001f\u007f]/
+const CONTROL = /\p{Cc}/u
 
 /** Text without control characters, in characters. */
 export const label = (max: number) =>

@@ -287,6 +287,14 @@ describeGateway('credentials', (api) => {
     await create({ name: 'unique name', scope: 'user' }, token)
   })
 
+  test('gateway#17 what is wrong with the body is told before what it misses', async () => {
+    const { id, name } = await create({})
+    for (const fields of [{ base_url: 'http://models.example.org' }, { weight: -1 }, { provider: 'groq' }]) {
+      const reply = await call('PUT', `/credentials/${id}`, openAi({ name, version: 99, ...fields }))
+      expectError(reply, 400, 'invalid_request', { field: Object.keys(fields)[0] })
+    }
+  })
+
   test('gateway#18 custom headers read ***, *** keeps; headers that are ours or no headers are 400', async () => {
     const name = newName()
     const made = await create({ name, custom_headers: { 'X-One': 'first', 'X-Two': 'second' } })

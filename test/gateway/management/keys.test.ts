@@ -58,6 +58,8 @@ describeGateway(
         [{ name: 'x', expires_at: 'tomorrow' }, 'expires_at'],
         [{ name: 'x', allowed_models: ['*a'] }, 'allowed_models.0'],
         [{ name: 'x', token: 'mvk_x' }, 'token'],
+        [{ name: 'x\u0085' }, 'name'],
+        [{ name: 'x', budget: { limit_usd: '1000000000', window: 'day' } }, 'budget.limit_usd'],
       ] as const) {
         expectError(await call('POST', '/keys', body), 400, 'invalid_request', { field })
       }
