@@ -63,16 +63,20 @@ export class Spill {
         await file.appendFile(bytes)
         await file.sync()
         const now = await stat(this.#path).catch(() => undefined)
-        const { ino, size } = await file.stat()
-        if (now?.ino !== ino) continue
-        const known = this.#files.find(({ path }) => path === this.#path)
-        if (known) known.bytes = size
-        else this.#files.push({ path: this.#path, bytes: size })
-        return true
+        if (now?.ino === (await file.stat()).ino) return true
       } finally {
+        await this.#know(file)
         await file.close()
       }
     }
+  }
+
+  /** Also where only a part found room: it must not lie there until its records are so old that they would count anew. */
+  async #know(file: FileHandle): Promise<void> {
+    const { size } = await file.stat()
+    const known = this.#files.find(({ path }) => path === this.#path)
+    if (known) known.bytes = size
+    else if (size > 0) this.#files.push({ path: this.#path, bytes: size })
   }
 
   /** The next lines; none when there is nothing more. Call `advance` when they are done with. */
