@@ -39,9 +39,9 @@ export class AnswerStore {
     if (!kept) return undefined
     this.#delete(key, kept)
     const now = this.#clock.now()
-    if (now >= kept.until) return undefined
+    if (now >= kept.until || now < kept.since) return undefined // nobody knows its age once the clock was set back
     this.#add(key, kept)
-    return { answer: kept.answer, ageMs: Math.max(0, now - kept.since) }
+    return { answer: kept.answer, ageMs: now - kept.since }
   }
 
   /** @returns whether there was room */

@@ -204,7 +204,9 @@ export class RequestMeter implements Metering {
   }
 
   #canReplay(): boolean {
-    return !this.#spill.isEmpty && !this.#isLate && !this.#isClosing && this.#parts.clock.now() >= this.#retryAt
+    if (this.#spill.isEmpty || this.#isLate || this.#isClosing) return false
+    const wait = this.#retryAt - this.#parts.clock.now()
+    return wait <= 0 || wait > MOST_WAIT_MS // a clock that was set back must not hold usage up
   }
 
   /** Writes what lies in the spill file, in its order; not before the database had its rest. */

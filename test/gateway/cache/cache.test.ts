@@ -122,6 +122,8 @@ describe('what is kept', () => {
     expect((await answered())[1].text).toContain('two')
     clock.advance(10_000)
     expect((await answered({}, 'three'))[0]).toBe('stored')
+    clock.advance(-3_600_000)
+    expect((await answered({}, 'four'))[0]).toBe('stored')
   })
 
   test('gateway#97 JSON serves a stream, a stream serves JSON; usage is told when asked for', async () => {

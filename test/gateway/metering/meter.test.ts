@@ -262,6 +262,23 @@ describeMetering('usage records', (place) => {
     await database.close()
   })
 
+  test('gateway#92 a clock that is set back while the database is away does not hold the replay up', async () => {
+    const database = fragile(place().open())
+    const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
+    const clock = stillClock()
+    const { meter } = processOver(place(), { clock, database, dataDir })
+    database.isAway = true
+    meter.record(usageRecord(T0, { request_id: 'set-back' }))
+    for (let i = 0; i < 3; i++) await meter.flush()
+    database.isAway = false
+    clock.advance(-DAY)
+    await meter.flush()
+    expect(meter.figures()).toEqual({ queue: 0, dropped: 0, spillBytes: 0 })
+    expect(await listUsage(database, 1, { request_id: 'set-back' }, undefined, 10)).toHaveLength(1)
+    await meter.close()
+    await database.close()
+  })
+
   test('gateway#92 another process replays what one left, lines of an earlier version too, half a line left out; refused records do not stop it', async () => {
     const clock = stillClock()
     const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
