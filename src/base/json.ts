@@ -10,3 +10,9 @@ export function jsonOf(text: string): unknown {
     return undefined
   }
 }
+
+/** What is wrong with a text that `JSON.parse` refused: the engine shows also what stands around the fault, which may be a password. */
+export const jsonFault = (error: unknown): string =>
+  error instanceof Error
+    ? error.message.replace(/, (?:\.\.\.)?".*"(?:\.\.\.)? is not valid JSON$/s, '')
+    : 'it cannot be read'

@@ -1,3 +1,4 @@
+import { jsonFault } from '../base/json.ts'
 import { DEPTH_MAX } from '../base/json-depth.ts'
 
 /** Why a body is not acceptable JSON; the message is for the client. */
@@ -38,15 +39,9 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new BodyError(
-      `the body is not valid JSON: ${error instanceof Error ? withoutExcerpt(error.message) : 'unreadable'}`,
-    )
+    throw new BodyError(`the body is not valid JSON: ${jsonFault(error)}`)
   }
 }
-
-/** The engine shows what stands around the fault: that may be a password. */
-const withoutExcerpt = (message: string): string =>
-  message.replace(/, (?:\.\.\.)?".*"(?:\.\.\.)? is not valid JSON$/s, '')
 
 /** @throws BodyError when it is nested too deep or a number was too large; with `strings`, also when some string, a key included, is no text. */
 export function refuseBad(value: unknown, strings: boolean, depth = 0): void {

@@ -1,3 +1,4 @@
+import { clip } from '../../base/clip.ts'
 import type { Clock } from '../../base/clock.ts'
 import { jsonOf } from '../../base/json.ts'
 import type { Dialect } from '../model.ts'
@@ -36,6 +37,8 @@ export interface TestOptions {
 const PATIENCE_MS = 15_000
 const MAX_BYTES = 8 * 1024 * 1024
 const MAX_MODELS = 1000
+const NAME_CHARACTERS = 512
+const MESSAGE_CHARACTERS = 500
 
 interface Answer {
   readonly status: number
@@ -52,6 +55,7 @@ export function createCredentialTest({ makeUpstream, clock, patienceMs = PATIENC
     const asked = options.mode ?? 'auth'
     const mode = asked === 'auth' && credential.kind === 'bedrock' ? 'chat' : asked
     const model = mode === 'auth' ? undefined : upstreamName(credential, options.model)
+    const redact = redacted(credential)
     const begun = clock.now()
     const result = (outcome: Pick<TestResult, 'status' | 'models' | 'error'>): TestResult => ({
       ok: outcome.error === undefined,
@@ -63,7 +67,7 @@ export function createCredentialTest({ makeUpstream, clock, patienceMs = PATIENC
     const fail = ({ code, message }: TestError, status?: number): TestResult =>
       result({
         ...(status !== undefined && { status }),
-        error: { code, message: redacted(credential)(message).slice(0, 500) },
+        error: { code, message: clip(redact(message), MESSAGE_CHARACTERS) },
       })
 
     if (mode !== 'auth' && model === undefined) {
@@ -84,7 +88,10 @@ export function createCredentialTest({ makeUpstream, clock, patienceMs = PATIENC
       const { status, body } = await send(upstream, callOf(upstream, mode, model ?? ''), signal)
       const error = errorOfStatus(status, body, mode)
       if (error) return fail(error, status)
-      return result({ status, ...(mode === 'auth' && { models: namesIn(body) }) })
+      return result({
+        status,
+        ...(mode === 'auth' && { models: namesIn(body).map((name) => clip(redact(name), NAME_CHARACTERS)) }),
+      })
     } catch (error) {
       if (error instanceof AddressRefusedError) throw error
       return fail(errorOfThrown(error))

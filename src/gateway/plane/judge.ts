@@ -1,3 +1,4 @@
+import { jsonFault } from '../../base/json.ts'
 import { GatewayError, invalid } from '../errors.ts'
 import type { InferenceRequest } from '../exchange/exchange.ts'
 import type { Surface } from '../model.ts'
@@ -78,8 +79,7 @@ function parse(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unreadable'
-    throw new GatewayError('invalid_json', `the body is not valid JSON: ${reason}`)
+    throw new GatewayError('invalid_json', `the body is not valid JSON: ${jsonFault(error)}`)
   }
 }
 

@@ -198,6 +198,15 @@ describe('gateway#16 the test of a credential', () => {
     expect(JSON.stringify(result)).not.toContain('blue-secret')
   })
 
+  test('gateway#100 names of models that hold a secret, and long ones', async () => {
+    const data = [{ id: 'gpt-with-key-of-the-team' }, { id: '🦊'.repeat(300) }]
+    const echo = await answering((_request, response) => void response.end(JSON.stringify({ data })))
+    open.push(echo)
+    const secrets = { api_key: 'key-of-the-team' }
+    const { models } = await tried(credential('openai', { baseUrl: echo.url, secrets }))
+    expect(models).toEqual([expect.stringMatching(/^gpt-with-(?!key)/), '🦊'.repeat(256)])
+  })
+
   test('gateway#70 signatures that the provider checks; a clock that is off is corrected once', async () => {
     const ahead = adjustableClock()
     ahead.advance(20 * 60_000)
