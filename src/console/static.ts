@@ -31,6 +31,7 @@ const OWN = [
   'gateway-key-form.js',
   'gateway-keys.js',
   'gateway-kinds.js',
+  'gateway-listing.js',
   'gateway-metrics-token.js',
   'gateway-models.js',
   'gateway-playground.js',

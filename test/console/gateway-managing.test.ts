@@ -45,6 +45,9 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
     const next = await shown.getByLabel('Token').inputValue()
     await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    expect(await shown.getByLabel('Token').inputValue()).toBe(next)
+    await shown.getByRole('button', { name: 'I have it' }).click()
     expect([await site.chat(CLAUDE, token), await site.chat(CLAUDE, next)]).toEqual([401, 200])
     await page.getByRole('button', { name: 'Disable Nightly' }).click()
     await row.getByText('disabled', { exact: true }).waitFor()
@@ -92,14 +95,27 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     await whole.getByRole('button', { name: 'Prompt and answer' }).click()
     await whole.getByText('Nothing is kept of it').waitFor()
     await page.keyboard.press('Escape')
+    const exported = async (): Promise<string> => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Export CSV' }).click(),
+      ])
+      return readFileSync(await download.path(), 'utf8')
+    }
+    const shown = await exported()
+    expect(shown).toContain('local-broken')
+    expect(shown).not.toContain('local-model')
+    await page.reload()
+    expect(await page.getByRole('combobox', { name: 'By' }).inputValue()).toBe('credential')
+    expect(await page.getByRole('combobox', { name: 'Show' }).inputValue()).toBe('error')
     await page.getByRole('combobox', { name: 'Show' }).selectOption('cached')
     await page.getByText('No such request').waitFor()
-
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('link', { name: 'Export CSV' }).click(),
-    ])
-    expect(readFileSync(await download.path(), 'utf8')).toContain('local-broken')
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('')
+    const { usage } = await site.manage('GET', 'usage?model=local-model')
+    await page.getByLabel('Request id').fill(usage[0].request_id)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => list.locator('tbody > tr').count()).toBe(1)
+    expect(await list.locator('tbody > tr').textContent()).toContain('local-model')
   })
 
   test('gateway#111 keys that are called the same have each their own sums', async () => {
@@ -206,6 +222,88 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     await page.getByRole('button', { name: 'Revoke' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('The metrics token is revoked.').waitFor()
+  })
+
+  test('gateway#111 what another tab changed is not lost: edits begin with it, and are refused when it came between', async () => {
+    const { page, open, site } = at()
+    const { id } = await site.manage('POST', 'keys', { name: 'Shared' })
+    await open('/gateway/keys')
+    await site.manage('PUT', `keys/${id}`, { name: 'Shared', allowed_models: ['local-*'] })
+    await page.getByRole('button', { name: 'Disable Shared' }).click()
+    await page.getByText('Shared is disabled.').waitFor()
+    expect(await site.manage('GET', `keys/${id}`)).toMatchObject({ enabled: false, allowed_models: ['local-*'] })
+    await page.getByRole('button', { name: 'Edit Shared' }).click()
+    const edit = page.getByRole('dialog', { name: 'Edit Shared' })
+    expect(await edit.getByLabel('Only these models').inputValue()).toBe('local-*')
+    await site.manage('PUT', `keys/${id}`, { name: 'Shared', max_output_tokens: 7 })
+    await edit.getByLabel('Requests a minute').fill('60')
+    await edit.getByRole('button', { name: 'Save' }).click()
+    await edit.getByText('Somebody changed it meanwhile.').waitFor()
+    await edit.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Edit Shared' }).click()
+    expect(await edit.getByLabel('Output cap').inputValue()).toBe('7')
+    await edit.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Shared is saved.').waitFor()
+    await site.manage('DELETE', `keys/${id}`)
+  })
+
+  test('gateway#111 a long list is shown in parts, and what is looked for stays found', async () => {
+    const { page, open, site } = at()
+    const made: { id: number }[] = []
+    for (let i = 0; i < 102; i++) made.push(await site.manage('POST', 'keys', { name: `many-${i}` }))
+    await open('/gateway/keys')
+    const rows = page.getByRole('table', { name: 'Keys' }).locator('tbody > tr')
+    expect(await rows.count()).toBe(100)
+    await page.getByRole('button', { name: /^Show \d+ more$/ }).click()
+    expect(await rows.count()).toBeGreaterThan(101)
+    await page.getByRole('searchbox', { name: 'Find in Keys' }).fill('Many-101')
+    expect(await rows.count()).toBe(1)
+    await page.getByRole('button', { name: 'Disable many-101' }).click()
+    await page.getByText('many-101 is disabled.').waitFor()
+    expect(await rows.count()).toBe(1)
+    for (const { id } of made) await site.manage('DELETE', `keys/${id}`)
+  })
+
+  test('gateway#111 what the server finds too much leaves the choices, and what was asked first does not come last', async () => {
+    const { page, open, site } = at()
+    expect(await site.chat(CLAUDE)).toBe(200)
+    let held: (() => void) | undefined
+    const holding = new Promise<void>((resolve) => (held = resolve))
+    await page.route(/\/analytics\?/, async (route) => {
+      const asked = new URL(route.request().url()).searchParams
+      if (asked.get('group_by') === 'key') {
+        const error = { code: 'invalid_request', message: 'more than 10000 entries', details: { field: 'group_by' } }
+        return route.fulfill({ status: 400, json: { error } })
+      }
+      if (asked.get('group_by') === 'user')
+        return route.fulfill({ status: 500, json: { error: { message: 'out of order' } } })
+      if (asked.get('group_by') === 'surface') await holding
+      return route.continue()
+    })
+    await open('/gateway/usage')
+    const by = page.getByRole('combobox', { name: 'By' })
+    await by.selectOption('key')
+    await page.getByText('Too many to draw apart').waitFor()
+    await page
+      .getByRole('table', { name: 'By group' })
+      .getByRole('row', { name: /^no key/ })
+      .waitFor()
+    await by.selectOption('user')
+    await page.getByText('out of order').waitFor()
+    await by.selectOption('surface')
+    await by.selectOption('provider')
+    await page
+      .getByRole('table', { name: 'By group' })
+      .getByRole('row', { name: /^anthropic/ })
+      .waitFor()
+    const late = page.waitForResponse(/group_by=surface/)
+    held?.()
+    await late
+    await page
+      .getByRole('table', { name: 'By group' })
+      .getByRole('row', { name: /^anthropic/ })
+      .waitFor()
+    expect(await page.getByRole('rowheader', { name: 'chat', exact: true }).count()).toBe(0)
   })
 
   test('gateway#111 a session that ends in the middle asks for a sign-in, and the work goes on', async () => {

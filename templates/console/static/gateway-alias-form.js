@@ -1,7 +1,7 @@
 // The form of an alias, new or known.
 import { action, openDialog, tell } from './gateway-dialog.js'
 import { check, choices, el, field, input, lines, numbers, numeric, pair, select } from './gateway-elements.js'
-import { call } from './gateway-session.js'
+import { call, change } from './gateway-session.js'
 
 const STRATEGIES = [
   ['weighted', 'weighted: shares by weight'],
@@ -52,7 +52,7 @@ export function editAlias(alias, { me, credentials, show }) {
     ],
     async onSubmit(form) {
       const body = { ...requestOf(form), scope: scope === 'user' || form.has('private') ? 'user' : 'organization' }
-      await (alias ? call('PUT', `model-groups/${alias.id}`, body) : call('POST', 'model-groups', body))
+      await (alias ? change(`model-groups/${alias.id}`, alias, body) : call('POST', 'model-groups', body))
       await show()
       tell(`${body.name} is ${alias ? 'saved' : 'added'}.`)
     },

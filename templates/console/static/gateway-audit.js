@@ -1,7 +1,7 @@
 // The page of the audit.
 import { action, notice, tell } from './gateway-dialog.js'
 import { chip, el, empty, facts, field, input, select, table, time, under, words } from './gateway-elements.js'
-import { page } from './gateway.js'
+import { chosen, keepChosen, page } from './gateway.js'
 import { call, exportLink, peopleOf, query } from './gateway-session.js'
 
 const ACTIONS = {
@@ -20,7 +20,7 @@ const NAMES = Object.entries(ACTIONS).flatMap(([of, verbs]) => verbs.map((verb) 
 const TARGETS = ['credential', 'alias', 'key', 'settings', 'metrics_token', 'usage', 'user', 'organization']
 const COLUMNS = [['Time, UTC'], ['Action'], ['Target', 'mid'], ['Who'], ['What changed', 'wide'], ['#', 'num']]
 
-const asked = {}
+const asked = chosen({ action: '', actor_id: '', target_type: '', target_id: '', from: '', to: '' })
 let pages = []
 
 const rowOf =
@@ -80,6 +80,7 @@ function filters(people, show) {
     const { from, to } = form.elements
     Object.assign(asked, Object.fromEntries(new FormData(form)), { from: utc(from.value), to: utc(to.value) })
     pages = []
+    keepChosen(asked)
     void show()
   })
   return form

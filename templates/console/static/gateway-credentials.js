@@ -1,7 +1,8 @@
 // The page of credentials.
 import { editCredential, tested } from './gateway-credential-form.js'
 import { action, confirm, openDialog, tell } from './gateway-dialog.js'
-import { chip, el, empty, field, input, select, state, table, texts, time, under } from './gateway-elements.js'
+import { chip, el, empty, field, input, select, state, texts, time, under, utc } from './gateway-elements.js'
+import { listing } from './gateway-listing.js'
 import { page } from './gateway.js'
 import { call, listAll } from './gateway-session.js'
 
@@ -31,14 +32,14 @@ function rowOf(credential, context) {
 
 function healthOf({ enabled, health, last_error: error }) {
   const resting = health.models.map(({ model, state: name, until }) =>
-    under(`${model}: ${name} until ${until.slice(11, 19)}`),
+    under(`${model}: ${name} until ${until.slice(11, 19)} UTC`),
   )
   return el(
     'span',
     {},
     enabled ? state(health.state) : state('off', 'disabled'),
     enabled && resting,
-    error && under(`${error.message} · `, time(error.at)),
+    error && under(`${error.message} · `, utc(error.at)),
   )
 }
 
@@ -60,7 +61,8 @@ function actionsOf(credential, context) {
     'div',
     { class: 'buttons' },
     action('Test', () => test(credential, show), { of: name }),
-    action('Edit', () => editCredential(credential, context), { of: name }),
+    // Another tab may have changed it since the page was shown.
+    action('Edit', async () => editCredential(await call('GET', `credentials/${id}`), context), { of: name }),
     action(enabled ? 'Disable' : 'Enable', toggle, { of: name }),
     action('Delete', () => remove(credential, show), { kind: 'danger', of: name }),
   )
@@ -126,11 +128,11 @@ page(async ({ me, show }) => {
   return {
     buttons: [add],
     content: [
-      table(
-        COLUMNS,
-        credentials.map((each) => rowOf(each, context)),
-        'Credentials',
-      ),
+      listing(COLUMNS, credentials, {
+        name: 'Credentials',
+        textOf: ({ name, provider, default_model: model = '' }) => `${name} ${provider} ${model}`,
+        rowOf: (each) => rowOf(each, context),
+      }),
     ],
   }
 })

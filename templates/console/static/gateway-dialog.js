@@ -6,6 +6,8 @@ export const notice = (error, kind = 'bad') =>
   el('p', { class: `notice ${kind}` }, el('strong', {}, error.message ?? String(error)), hintOf(error))
 
 function hintOf({ code, details = {} }) {
+  if (details.reason === 'version')
+    return el('span', {}, 'Open it anew to see what is there now; what you changed here is not saved.')
   const names = details.fields ?? details.aliases
   if (names === undefined) return undefined
   return el('span', {}, code === 'secret_required' ? `Enter again: ${names.join(', ')}` : names.join(', '))
@@ -36,6 +38,15 @@ export function keepPlace() {
   }
 }
 
+/** Tells at the top of the page what the work fails with. */
+export async function reporting(run) {
+  try {
+    await run()
+  } catch (error) {
+    told().replaceChildren(notice(error))
+  }
+}
+
 /** A button; what its work fails with is told at the top. `of` names for listeners what it acts on. */
 export function action(label, run, { kind = '', of } = {}) {
   const name = of === undefined ? undefined : `${label} ${of}`
@@ -44,18 +55,17 @@ export function action(label, run, { kind = '', of } = {}) {
     const back = keepPlace()
     button.disabled = true
     hush()
-    try {
-      await run()
-    } catch (error) {
-      told().replaceChildren(notice(error))
-    }
+    await reporting(run)
     button.disabled = false
     back()
   })
   return button
 }
 
-/** A dialog with a form; it stays open while `onSubmit` throws, and tells why, or while it answers with something to show. */
+/**
+ * A dialog with a form; it stays open while `onSubmit` throws, and tells why, or while it answers with something to show.
+ * One that `isModal` ends by its button alone.
+ */
 export function openDialog({ title, fields, submit, isDanger = false, isModal = false, isWide = false, onSubmit }) {
   const back = keepPlace()
   const answer = el('div', { class: 'answer', role: 'alert' })
@@ -63,6 +73,7 @@ export function openDialog({ title, fields, submit, isDanger = false, isModal = 
   const buttons = el('div', { class: 'buttons' }, button)
   const form = el('form', {}, el('h2', {}, title), fields, answer, buttons)
   const dialog = el('dialog', { class: isWide ? 'dialog wide' : 'dialog', 'aria-label': title }, form)
+  let isDone = false
   if (isModal) dialog.addEventListener('cancel', (event) => event.preventDefault())
   else if (onSubmit) buttons.append(el('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'))
   form.addEventListener('submit', async (event) => {
@@ -72,7 +83,10 @@ export function openDialog({ title, fields, submit, isDanger = false, isModal = 
     try {
       const shown = await onSubmit?.(new FormData(form))
       if (shown) answer.replaceChildren(shown)
-      else dialog.close()
+      else {
+        isDone = true
+        dialog.close()
+      }
     } catch (error) {
       answer.replaceChildren(notice(error))
       point(form, error)
@@ -80,7 +94,11 @@ export function openDialog({ title, fields, submit, isDanger = false, isModal = 
     button.disabled = false
   })
   form.addEventListener('input', ({ target }) => target.removeAttribute('aria-invalid'))
+  // A field that is folded away cannot say what is wrong with it.
+  form.addEventListener('invalid', ({ target }) => target.closest('details')?.setAttribute('open', ''), true)
   dialog.addEventListener('close', () => {
+    // Browsers let nobody be kept in: the second Escape closes in spite of what the page says.
+    if (isModal && !isDone) return dialog.showModal()
     dialog.remove()
     back()
   })
@@ -116,13 +134,18 @@ export function showToken(title, token) {
   shown.addEventListener('focus', () => shown.select())
   const copy = el('button', { type: 'button' }, 'Copy')
   copy.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(token)
-    copy.textContent = 'Copied'
+    const isCopied = await navigator.clipboard.writeText(token).then(
+      () => true,
+      () => false,
+    )
+    if (!isCopied) shown.focus()
+    copy.textContent = isCopied ? 'Copied' : 'Copy it from the field'
   })
   const { buttons } = openDialog({
     title,
     fields: [el('p', {}, 'It is not kept: nobody can show it again.'), field('Token', shown)],
     submit: 'I have it',
+    isModal: true,
   })
   if (navigator.clipboard) buttons.prepend(copy)
   shown.focus()

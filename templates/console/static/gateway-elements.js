@@ -1,5 +1,12 @@
 // Elements of the gateway's pages. Text from elsewhere becomes text nodes only, so that none of it can act.
 
+/** What lets a text read in another order than its own, or is not seen. */
+const STEERING = /[^\P{Cc}\n\r\t]|[\u202a-\u202e\u2066-\u2069]/gu
+
+/** As on the server: escapes in place of what would make a text look like another one. */
+const tame = (text) =>
+  text.replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
 /** An element: properties that begin with `on` are listeners, the others attributes; false and undefined leave one out. */
 export function el(tag, properties = {}, ...children) {
   return fill(document.createElement(tag), properties, children)
@@ -16,7 +23,8 @@ function fill(element, properties, children) {
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value)
     else element.setAttribute(name, value === true ? '' : value)
   }
-  element.append(...children.flat(2).filter((child) => child !== undefined && child !== false && child !== ''))
+  const shown = children.flat(2).filter((child) => child !== undefined && child !== false && child !== '')
+  element.append(...shown.map((child) => (child instanceof Node ? child : tame(String(child)))))
   return element
 }
 
@@ -28,7 +36,11 @@ export const input = (name, value, more = {}) => el('input', { name, value: valu
 
 export const numeric = (name, value, more = {}) => input(name, value, { type: 'number', min: 1, ...more })
 
-export const area = (name, value, rows = 2) => el('textarea', { name, rows }, value ?? '')
+export function area(name, value, rows = 2) {
+  const element = el('textarea', { name, rows, dir: 'auto' })
+  element.value = value ?? ''
+  return element
+}
 
 export const check = (name, isOn, label, value) =>
   el('label', { class: 'check' }, el('input', { type: 'checkbox', name, checked: isOn, value }), label)
@@ -112,6 +124,9 @@ export const words = (code) => code.replaceAll('_', ' ')
 export const time = (iso, length = 16) =>
   iso === undefined ? '' : el('time', { datetime: iso, title: iso }, iso.slice(0, length).replace('T', ' '))
 
+/** The same where no heading says of which zone it is. */
+export const utc = (iso) => [time(iso), ' UTC']
+
 export const number = (value) => (value === null || value === undefined ? '–' : value.toLocaleString('en'))
 
 /** A span of time in milliseconds. */
@@ -121,13 +136,16 @@ export const ms = (value) => {
   return `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)} ms`
 }
 
+/** A part of a whole; a small one is not nothing. */
+export const percent = (part) => (part > 0 && part < 0.01 ? '< 1 %' : `${Math.round(100 * part)} %`)
+
 /** Unknown is never shown as nothing. */
 export const usd = (text) => (text === null || text === undefined ? 'unknown' : `$${trimmed(Number(text))}`)
 
 const trimmed = (value) =>
   value !== 0 && value < 0.01
     ? value.toLocaleString('en', { maximumSignificantDigits: 3, maximumFractionDigits: 9 })
-    : value.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 4 })
+    : value.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: value < 1 ? 4 : 2 })
 
 export const lines = (text) =>
   text

@@ -1,6 +1,6 @@
 // Where a request would go now, and why not elsewhere.
 import { notice } from './gateway-dialog.js'
-import { el, empty, input, select, state, table, words } from './gateway-elements.js'
+import { el, empty, input, percent, select, state, table, words } from './gateway-elements.js'
 import { call } from './gateway-session.js'
 
 const WHY = [
@@ -66,7 +66,7 @@ function explained(candidates, credentials) {
     model,
     WHY[ring],
     String(priority),
-    `${Math.round(share * 100)} %`,
+    percent(share),
     state(skipped ?? name, skipped ? `skipped: ${words(skipped)}` : name),
   ])
   return table(COLUMNS, rows, 'Candidates')

@@ -14,7 +14,7 @@ import {
   select,
   texts,
 } from './gateway-elements.js'
-import { call } from './gateway-session.js'
+import { call, change } from './gateway-session.js'
 
 const WINDOWS = [['day'], ['week'], ['month'], ['total', 'all time']]
 const LIMITS = ['requests_per_minute', 'tokens_per_minute', 'max_concurrency']
@@ -96,7 +96,7 @@ export function editKey(key, { me, people, credentials, show }) {
     ],
     async onSubmit(form) {
       const body = requestOf(form, key)
-      const { token } = await (key ? call('PUT', `keys/${key.id}`, body) : call('POST', 'keys', body))
+      const { token } = await (key ? change(`keys/${key.id}`, key, body) : call('POST', 'keys', body))
       await show()
       tell(`${body.name} is ${key ? 'saved' : 'added'}.`)
       if (token) showToken(`The key ${body.name}`, token)

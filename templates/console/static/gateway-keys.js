@@ -1,7 +1,8 @@
 // The page of virtual keys.
 import { action, confirm, openDialog, showToken, tell } from './gateway-dialog.js'
-import { el, empty, field, numbers, numeric, state, table, time, under, usd } from './gateway-elements.js'
+import { el, empty, field, numbers, numeric, state, under, usd, utc } from './gateway-elements.js'
 import { editKey, keptOf } from './gateway-key-form.js'
+import { listing } from './gateway-listing.js'
 import { page } from './gateway.js'
 import { call, listAll, peopleOf } from './gateway-session.js'
 
@@ -30,7 +31,7 @@ function budgetOf({ budget, spent_usd: spent, window_resets_at: reset }) {
   const limit = Number(budget.limit_usd)
   const told = `${usd(spent)} of ${usd(budget.limit_usd)}`
   const meter = el('meter', { min: 0, max: limit || 1, value: Number(spent), 'aria-label': `${told} spent` })
-  return el('span', {}, `${told} ${span}`, el('div', {}, meter), reset && under('until ', time(reset)))
+  return el('span', {}, `${told} ${span}`, el('div', {}, meter), reset && under('until ', utc(reset)))
 }
 
 function stateOf({ enabled, expires_at: end, last_used_at: used }) {
@@ -40,22 +41,24 @@ function stateOf({ enabled, expires_at: end, last_used_at: used }) {
     'span',
     {},
     name,
-    under(used ? ['last used ', time(used)] : 'never used'),
-    end && under(isOver ? 'ended ' : 'ends ', time(end)),
+    under(used ? ['last used ', utc(used)] : 'never used'),
+    end && under(isOver ? 'ended ' : 'ends ', utc(end)),
   )
 }
 
 function actionsOf(key, context) {
-  const { name, enabled } = key
+  const { id, name, enabled } = key
+  // Another tab may have changed it since the page was shown.
+  const now = () => call('GET', `keys/${id}`)
   const toggle = async () => {
-    await call('PUT', `keys/${key.id}`, { ...keptOf(key), enabled: !enabled })
+    await call('PUT', `keys/${id}`, { ...keptOf(await now()), enabled: !enabled })
     await context.show()
     tell(`${name} is ${enabled ? 'disabled' : 'enabled'}.`)
   }
   return el(
     'div',
     { class: 'buttons' },
-    context.mayMake && action('Edit', () => editKey(key, context), { of: name }),
+    context.mayMake && action('Edit', async () => editKey(await now(), context), { of: name }),
     action('Rotate', () => rotate(key, context.show), { of: name }),
     context.mayMake && action(enabled ? 'Disable' : 'Enable', toggle, { of: name }),
     action('Delete', () => remove(key, context.show), { kind: 'danger', of: name }),
@@ -107,11 +110,11 @@ page(async ({ me, show }) => {
   return {
     buttons: [add],
     content: [
-      table(
-        COLUMNS,
-        keys.map((key) => rowOf(key, context)),
-        'Keys',
-      ),
+      listing(COLUMNS, keys, {
+        name: 'Keys',
+        textOf: ({ name, prefix, last4, user_id: userId }) => `${name} ${prefix}…${last4} ${people.get(userId) ?? ''}`,
+        rowOf: (key) => rowOf(key, context),
+      }),
     ],
   }
 })

@@ -1,8 +1,9 @@
 // The page of models: aliases, their shares, and the explainer.
 import { editAlias } from './gateway-alias-form.js'
 import { action, confirm, tell } from './gateway-dialog.js'
-import { chip, el, empty, state, table } from './gateway-elements.js'
+import { chip, el, empty, percent, state } from './gateway-elements.js'
 import { explainer } from './gateway-explainer.js'
+import { listing } from './gateway-listing.js'
 import { page } from './gateway.js'
 import { call, listAll } from './gateway-session.js'
 
@@ -20,7 +21,8 @@ function rowOf(alias, context) {
       el(
         'div',
         { class: 'buttons' },
-        action('Edit', () => editAlias(alias, context), { of: name }),
+        // Another tab may have changed it since the page was shown.
+        action('Edit', async () => editAlias(await call('GET', `model-groups/${alias.id}`), context), { of: name }),
         action('Delete', () => remove(alias, context.show), { kind: 'danger', of: name }),
       ),
   ]
@@ -34,7 +36,7 @@ function members({ strategy, members: list }, credentials) {
   const total = list.filter(isFirst).reduce((sum, member) => sum + of(member, 'weight', 1), 0)
   const shareOf = (member, i) => {
     if (strategy === 'ordered') return `${i + 1}.`
-    return isFirst(member) && total > 0 ? `${Math.round((100 * of(member, 'weight', 1)) / total)} %` : 'steps in'
+    return isFirst(member) && total > 0 ? percent(of(member, 'weight', 1) / total) : 'steps in'
   }
   return el(
     'ul',
@@ -84,11 +86,12 @@ page(async ({ me, show }) => {
       el('h2', {}, 'Aliases'),
       aliases.length === 0
         ? empty('No alias yet', WHAT, add)
-        : table(
-            COLUMNS,
-            aliases.map((alias) => rowOf(alias, context)),
-            'Aliases',
-          ),
+        : listing(COLUMNS, aliases, {
+            name: 'Aliases',
+            textOf: ({ name, members: list }) =>
+              [name, ...list.flatMap(({ credential_id: id, model }) => [credentials.get(id)?.name, model])].join(' '),
+            rowOf: (alias) => rowOf(alias, context),
+          }),
     ],
   }
 })

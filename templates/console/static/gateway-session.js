@@ -1,5 +1,5 @@
 // Calls with the session cookie; whoever has no session signs in, and the work goes on.
-import { openDialog } from './gateway-dialog.js'
+import { openDialog, reporting } from './gateway-dialog.js'
 import { el, field, input } from './gateway-elements.js'
 
 const BASE = '/rest/v1/llm-gateway/'
@@ -47,14 +47,20 @@ const refusalOf = async (response) =>
 /** The answer of a route below the gateway. */
 export const call = async (method, path, body) => answerOf(await send(method, BASE + path, body))
 
+/** Replaces what was `known` when its form was opened. @throws Refusal when somebody else was faster */
+export async function change(path, known, body, stampOf = ({ updated_at: at }) => at) {
+  if (stampOf(await call('GET', path)) === stampOf(known)) return call('PUT', path, body)
+  throw new Refusal(409, { message: 'Somebody changed it meanwhile.', details: { reason: 'version' } })
+}
+
 const answerOf = (response) => (response.status === 204 ? undefined : response.json())
 
-/** All rows of a list, page by page, a few thousand at most. */
+/** All rows of a list, page by page: as many as there may be keys. */
 export const listAll = (path, name) => pagesOf(BASE + path, name)
 
 async function pagesOf(url, name) {
   const rows = []
-  for (let after = ''; rows.length < 5000;) {
+  for (let after = ''; rows.length < 10_000;) {
     const answer = await answerOf(await send('GET', query(url, { limit: 200, after_id: after })))
     rows.push(...answer[name])
     after = answer.next_after_id
@@ -80,8 +86,11 @@ export const exportLink = (label, path) =>
       async onclick(event) {
         if (!event.isTrusted) return
         event.preventDefault()
-        await call('GET', 'settings')
-        event.target.click()
+        const { target } = event
+        await reporting(async () => {
+          await call('GET', 'settings')
+          target.click()
+        })
       },
     },
     label,
@@ -90,13 +99,11 @@ export const exportLink = (label, path) =>
 let person
 let signingIn
 
-/** Who is signed in: the user, whether they are an admin, the organization. */
+/** Who is signed in, and whether they are an admin; asked anew each time, since that may change in another tab. */
 export async function whoAmI() {
-  if (person === undefined) {
-    const { user, organization } = await answerOf(await send('GET', `${PLATFORM}me`))
-    person = { ...user, isAdmin: user.role === 'admin' }
-    showPerson(user, organization)
-  }
+  const { user, organization } = await answerOf(await send('GET', `${PLATFORM}me`))
+  if (user.id !== person?.id || user.role !== person.role) showPerson(user, organization)
+  person = { ...user, isAdmin: user.role === 'admin' }
   return person
 }
 

@@ -3,7 +3,7 @@ import { hush, notice, point, tell } from './gateway-dialog.js'
 import { area, check, el, field, input, lines, numbers, numeric, pair, select } from './gateway-elements.js'
 import { metricsToken } from './gateway-metrics-token.js'
 import { page } from './gateway.js'
-import { call } from './gateway-session.js'
+import { call, change } from './gateway-session.js'
 
 const WINDOWS = [['day'], ['week'], ['month'], ['total', 'all time']]
 const SHARING = [
@@ -27,7 +27,7 @@ function settingsForm(settings, mayChange, show) {
     hush()
     answer.replaceChildren()
     try {
-      await call('PUT', 'settings', requestOf(new FormData(form)))
+      await change('settings', settings, requestOf(new FormData(form)), JSON.stringify)
       await show()
       tell('The settings are saved.')
     } catch (error) {

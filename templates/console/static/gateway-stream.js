@@ -10,14 +10,18 @@ export const ask = (model, messages, signal) =>
     signal,
   )
 
-/** Tells each piece: `content`, `reasoning`, `usage`, `finish`. @throws what an event calls an error */
+/** Tells each piece: `content`, `reasoning`, `calls`, `usage`, `finish`. @throws what an event calls an error */
 export async function readChat(response, tell) {
   for await (const data of events(response.body)) {
     if (data === '[DONE]') return
     const { choices = [], usage, error } = JSON.parse(data)
     if (error) throw new Error(error.message)
     const { delta = {}, finish_reason: finish } = choices[0] ?? {}
-    tell({ content: delta.content, reasoning: delta.reasoning_content, usage, finish })
+    const calls = (delta.tool_calls ?? []).map(({ function: { name, arguments: given = '' } = {} }) =>
+      name ? `${name} ${given}` : given,
+    )
+    const content = delta.content ?? delta.refusal
+    tell({ content, reasoning: delta.reasoning_content, calls: calls.join('\n'), usage, finish })
   }
 }
 

@@ -1,9 +1,10 @@
 // The page of usage: charts, sums, budgets, and each request.
-import { chart, legend } from './gateway-charts.js'
-import { action } from './gateway-dialog.js'
-import { el, empty, ms, number, select, table, time, under, usd } from './gateway-elements.js'
+import { chart, coloured, legend } from './gateway-charts.js'
+import { action, notice } from './gateway-dialog.js'
+import { el, empty, input, ms, number, select, table, under, usd, utc } from './gateway-elements.js'
 import { costOf, outcomeOf, showRequest } from './gateway-request.js'
-import { page } from './gateway.js'
+import { listing } from './gateway-listing.js'
+import { chosen, keepChosen, page } from './gateway.js'
 import { call, exportLink, listAll, peopleOf, query } from './gateway-session.js'
 
 const HOUR = 3_600_000
@@ -46,7 +47,14 @@ const REQUESTS = [
   ['Cost', 'num'],
 ]
 
-const asked = { range: 'day', group_by: 'model', outcome: '' }
+/** Rows of the sums and of the budgets: the requests stand below them. */
+const STEP = 15
+
+const asked = chosen({ range: 'day', group_by: 'model', outcome: '', request_id: '' })
+if (!Object.hasOwn(RANGES, asked.range)) asked.range = 'day'
+for (const [name, options] of Object.entries({ group_by: GROUPS, outcome: OUTCOMES })) {
+  if (!options.some(([value]) => value === asked[name])) asked[name] = options[0][0]
+}
 let pages = []
 
 const tile = (label, value, more) => el('div', {}, el('dt', {}, label), el('dd', {}, el('b', {}, value), under(more)))
@@ -87,9 +95,21 @@ const namer =
   ({ group }) =>
     Object.entries(group)
       .map(([by, value]) => nameIn(names[by], by, value))
-      .join(' / ')
+      .join(' / ') || 'all'
 
-function sums(series, cost, nameOf) {
+/** Too many groups for bars of an hour are told apart by days, and too many for those not at all. */
+async function analyticsOf(range, interval) {
+  for (const width of new Set([interval, 'day'])) {
+    try {
+      return await call('GET', query('analytics', { ...range, interval: width, group_by: asked.group_by }))
+    } catch (error) {
+      if (error.details?.field !== 'group_by') throw error
+    }
+  }
+  return { ...(await call('GET', query('analytics', { ...range, interval }))), isWhole: true }
+}
+
+function summed(series, nameOf) {
   const rows = new Map()
   for (const row of series) {
     const sum = rows.get(nameOf(row)) ?? {
@@ -103,6 +123,11 @@ function sums(series, cost, nameOf) {
     for (const name of Object.keys(sum)) sum[name] += row[name]
     rows.set(nameOf(row), sum)
   }
+  return rows
+}
+
+function sums({ series, isWhole }, cost, nameOf) {
+  const rows = isWhole ? new Map(cost.breakdown.map((row) => [nameOf(row), row])) : summed(series, nameOf)
   const costs = new Map(cost.breakdown.map((row) => [nameOf(row), row.cost_usd]))
   const shown = [...rows].sort(([, a], [, b]) => b.requests - a.requests)
   const costOfSum = (name, { cost_unknown_requests: unknown }) => {
@@ -110,38 +135,42 @@ function sums(series, cost, nameOf) {
     const known = costs.get(name) ?? null
     return el('span', {}, usd(known), known !== null && unknown > 0 && under(`and ${number(unknown)} unknown`))
   }
-  return table(
-    SUMS,
-    shown.map(([name, sum]) => [
+  return listing(SUMS, shown, {
+    name: 'By group',
+    step: STEP,
+    textOf: ([name]) => name,
+    rowOf: ([name, sum]) => [
       name,
       ...[sum.requests, sum.errors, sum.rejected, sum.input_tokens, sum.output_tokens].map(number),
       costOfSum(name, sum),
-    ]),
-    'By group',
-  )
+    ],
+  })
 }
 
-const budgets = (list, names) =>
-  table(
-    BUDGETS,
-    list.map(({ scope, id, limit_usd: limit, spent_usd: spent, reserved_usd: reserved, window, resets_at: reset }) => [
-      scope === 'organization' ? 'the organization' : `${scope} ${names[scope]?.get(id) ?? id ?? ''}`,
-      el('span', {}, window === 'total' ? 'all time' : window, reset && under('until ', time(reset))),
+function budgets(list, names) {
+  const ownerOf = ({ scope, id }) =>
+    scope === 'organization' ? 'the organization' : `${scope} ${names[scope]?.get(id) ?? id ?? ''}`
+  const usedOf = ({ limit_usd: limit, spent_usd: spent }) => Number(spent) / (Number(limit) || 1)
+  const rowOf = (budget) => {
+    const { limit_usd: limit, spent_usd: spent, reserved_usd: reserved, window, resets_at: reset } = budget
+    return [
+      ownerOf(budget),
+      el('span', {}, window === 'total' ? 'all time' : window, reset && under('until ', utc(reset))),
       usd(limit),
       usd(spent),
       usd(reserved),
-      el('meter', {
-        min: 0,
-        max: Number(limit) || 1,
-        value: Number(spent),
-        'aria-label': `${usd(spent)} of ${usd(limit)}`,
-      }),
-    ]),
-    'Budgets',
-  )
+      el('meter', { min: 0, max: 1, value: usedOf(budget), 'aria-label': `${usd(spent)} of ${usd(limit)}` }),
+    ]
+  }
+  const fullest = list.toSorted((a, b) => usedOf(b) - usedOf(a))
+  return listing(BUDGETS, fullest, { name: 'Budgets', step: STEP, textOf: ownerOf, rowOf })
+}
 
 const requestRow = (names, me) => (row) => [
-  action(row.started_at.slice(5, 19).replace('T', ' '), () => showRequest(row, names, me), { kind: 'link' }),
+  action(row.started_at.slice(5, 19).replace('T', ' '), () => showRequest(row, names, me), {
+    kind: 'link',
+    of: row.model_requested,
+  }),
   row.model_requested,
   el(
     'span',
@@ -159,14 +188,16 @@ const requestRow = (names, me) => (row) => [
 ]
 
 /** A choice that shows the page anew. */
-function choice(label, name, options, show) {
-  const chosen = select(name, options, asked[name])
-  chosen.addEventListener('change', () => {
-    asked[name] = chosen.value
+const choice = (label, name, options, show) => asking(label, select(name, options, asked[name]), show)
+
+function asking(label, control, show) {
+  control.addEventListener('change', () => {
+    asked[control.name] = control.value.trim()
     pages = []
+    keepChosen(asked)
     void show()
   })
-  return el('label', {}, label, chosen)
+  return el('label', {}, label, control)
 }
 
 const RANGE_NAMES = Object.keys(RANGES).map((name) => [name])
@@ -187,61 +218,92 @@ async function namesOf(me) {
   return { credential: byId(credentials), key: byId(keys), user }
 }
 
+/** Asked for anew by Refresh only: there may be thousands. */
+let known
+
+const controls = (show) => [
+  el(
+    'div',
+    { class: 'bar' },
+    el(
+      'form',
+      { class: 'inline' },
+      choice('Last ', 'range', RANGE_NAMES, show),
+      choice('By ', 'group_by', GROUPS, show),
+    ),
+    action('Refresh', () => {
+      known = undefined
+      return show()
+    }),
+  ),
+]
+
+/** Which requests are listed and exported: one that is named, whenever it was, else those of the time. */
+const listed = (range) => ({
+  ...(asked.request_id === '' && range),
+  outcome: asked.outcome,
+  request_id: asked.request_id,
+})
+
+function filters(show) {
+  const named = input('request_id', asked.request_id, { type: 'search', size: 34, placeholder: 'any' })
+  const form = el(
+    'form',
+    { class: 'inline' },
+    asking('Request id ', named, show),
+    choice('Show ', 'outcome', OUTCOMES, show),
+  )
+  form.addEventListener('submit', (event) => event.preventDefault())
+  return el('div', { class: 'bar' }, el('h2', {}, 'Requests, newest first'), form)
+}
+
+function figures(analytics, cost, names) {
+  const nameOf = namer(names)
+  const { groups, colourOf } = coloured(analytics.series, nameOf)
+  if (groups.length === 0) {
+    return [empty('Nothing in this time', 'Each call through the gateway shows here, refused ones too.')]
+  }
+  const draw = (title, valueOf, told) => chart(title, analytics, { groups, nameOf: colourOf, valueOf, told })
+  return [
+    analytics.isWhole &&
+      notice({ message: 'Too many to draw apart: choose less time to see them in colours.' }, 'warn'),
+    el(
+      'div',
+      { class: 'charts' },
+      draw('Requests', (row) => row.requests, number),
+      draw('Tokens out', (row) => row.output_tokens, number),
+      draw('Known cost, USD', (row) => Number(row.cost_usd ?? 0), usd),
+    ),
+    legend(groups),
+    sums(analytics, cost, nameOf),
+  ]
+}
+
 page(async ({ me, show }) => {
   const [span, interval] = RANGES[asked.range]
-  const now = Date.now()
-  const range = { from: new Date(now - span).toISOString() }
+  const range = { from: new Date(Date.now() - span).toISOString() }
   const [analytics, cost, { usage, next_after_id: next }, names] = await Promise.all([
-    call('GET', query('analytics', { ...range, interval, group_by: asked.group_by })),
+    analyticsOf(range, interval),
     call('GET', query('cost', { ...range, group_by: asked.group_by })),
-    call('GET', query('usage', { ...range, outcome: asked.outcome, after_id: pages.at(-1), limit: 25 })),
-    namesOf(me),
+    call('GET', query('usage', { ...listed(range), after_id: pages.at(-1), limit: 25 })),
+    known ?? namesOf(me),
   ])
-  const nameOf = namer(names)
-  const groups = [...new Set(analytics.series.map(nameOf))]
-  const draw = (title, valueOf) => chart(title, analytics, groups, nameOf, valueOf)
+  known = names
   const turn = (change) => async () => {
     change()
     await show()
   }
   return {
     buttons: ['csv', 'jsonl'].map((format) =>
-      exportLink(`Export ${format.toUpperCase()}`, query('usage/export', { ...range, format })),
+      exportLink(`Export ${format.toUpperCase()}`, query('usage/export', { ...listed(range), format })),
     ),
     content: [
-      el(
-        'div',
-        { class: 'bar' },
-        el(
-          'form',
-          { class: 'inline' },
-          choice('Last ', 'range', RANGE_NAMES, show),
-          choice('By ', 'group_by', GROUPS, show),
-        ),
-        action('Refresh', show),
-      ),
       tiles(analytics.totals, cost),
-      groups.length === 0 &&
-        empty('Nothing in this time', 'Each call through the gateway shows here, refused ones too.'),
-      groups.length > 0 &&
-        el(
-          'div',
-          { class: 'charts' },
-          draw('Requests', (row) => row.requests),
-          draw('Tokens out', (row) => row.output_tokens),
-          draw('Known cost, USD', (row) => Number(row.cost_usd ?? 0)),
-        ),
-      groups.length > 0 && legend(groups),
-      groups.length > 0 && sums(analytics.series, cost, nameOf),
+      ...figures(analytics, cost, names),
       cost.budgets.length > 0 && budgets(cost.budgets, names),
-      el(
-        'div',
-        { class: 'bar' },
-        el('h2', {}, 'Requests, newest first'),
-        el('form', { class: 'inline' }, choice('Show ', 'outcome', OUTCOMES, show)),
-      ),
+      filters(show),
       usage.length === 0
-        ? empty('No such request', `Nothing in the last ${asked.range}.`)
+        ? empty('No such request', asked.request_id ? 'None that is kept.' : `Nothing in the last ${asked.range}.`)
         : table(REQUESTS, usage.map(requestRow(names, me)), 'Requests'),
       el(
         'div',
@@ -259,4 +321,4 @@ page(async ({ me, show }) => {
       ),
     ],
   }
-})
+}, controls)

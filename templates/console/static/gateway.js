@@ -1,30 +1,49 @@
 // A page of the gateway: who is there, what they see, and seeing it again.
 import { action, keepPlace, notice } from './gateway-dialog.js'
-import { whoAmI } from './gateway-session.js'
+import { query, whoAmI } from './gateway-session.js'
 
 const main = document.querySelector('#gateway')
 const buttonsOfPage = document.querySelector('#actions')
 
-/** Shows the page, and again whenever `show` is called; what goes wrong is told in its place, until the server is back. */
-export function page(build) {
+/**
+ * Shows the page, and again whenever `show` is called; what goes wrong is told in its place, until the server is back.
+ * `controls` stand above it then too: whoever asked for too much can ask for less.
+ */
+export function page(build, controls = () => []) {
   let isShown = false
+  let asked = 0
   const show = async () => {
+    const turn = ++asked
     const back = keepPlace()
     main.setAttribute('aria-busy', 'true')
-    try {
-      const { content, buttons = [] } = await build({ me: await whoAmI(), show })
-      main.replaceChildren(...content.filter(Boolean))
-      buttonsOfPage.replaceChildren(...buttons.filter(Boolean))
-      isShown = true
-    } catch (error) {
-      main.replaceChildren(notice(error), action('Try again', show))
-      isShown = false
-    }
+    const { isGood, content, buttons } = await built()
+    // What was asked for first may come last.
+    if (turn !== asked) return
+    main.replaceChildren(...[...controls(show), ...content].filter(Boolean))
+    buttonsOfPage.replaceChildren(...buttons.filter(Boolean))
+    isShown = isGood
     main.setAttribute('aria-busy', 'false')
     back()
+  }
+  const built = async () => {
+    try {
+      const { content, buttons = [] } = await build({ me: await whoAmI(), show })
+      return { isGood: true, content, buttons }
+    } catch (error) {
+      return { isGood: false, content: [notice(error), action('Try again', show)], buttons: [] }
+    }
   }
   document.addEventListener('server:back', () => {
     if (!isShown) show()
   })
   return show()
 }
+
+/** What the address of the page chooses, of `usual`: names, and what they are without it. */
+export function chosen(usual) {
+  const given = new URLSearchParams(location.search)
+  return Object.fromEntries(Object.entries(usual).map(([name, value]) => [name, given.get(name) ?? value]))
+}
+
+/** Keeps choices in the address: for a reload, a bookmark, the way back. */
+export const keepChosen = (asked) => history.replaceState(null, '', query(location.pathname, asked))
