@@ -98,7 +98,7 @@ async function requireSchema(database: Database): Promise<void> {
   const versions = missing.map(({ version }) => version).join(', ')
   throw new ConfigError(
     'platform.auto_migrate',
-    `the platform schema lacks ${versions}: run \`mem platform migrate up\`, or set platform.auto_migrate`,
+    `the platform schema lacks ${versions}: run \`mem platform migrate up\`; with platform.auto_migrate the server does it when it starts`,
   )
 }
 

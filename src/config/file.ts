@@ -43,6 +43,7 @@ function readYaml(path: string): unknown {
   try {
     const document = parseDocument(readFileSync(path, 'utf8'))
     const [error] = document.errors
+    if (error?.code === 'MULTIPLE_DOCS') throw new Error('it must hold one document: a line of --- begins another')
     if (error) throw error
     return document.toJS()
   } catch (error) {

@@ -2,8 +2,9 @@ import { isIP } from 'node:net'
 import * as z from 'zod'
 import { isLoopback, isRange } from '../base/network.ts'
 import { parseAddress } from './address.ts'
+import { areHeaderPairs } from './header-pairs.ts'
 import { kernel } from './kernel.ts'
-import { count, duration, lifetime, secret, text, toggle } from './values.ts'
+import { count, duration, kinds, lifetime, secret, text, toggle } from './values.ts'
 
 const MIB = 1024 * 1024
 
@@ -14,9 +15,15 @@ const address = z.string().refine((value) => parseAddress(value) !== undefined, 
 /** `https://app.example.com`, without a path; browsers send it so. */
 const origin = z.string().regex(/^(\*|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/i, 'must be an origin like https://host, or *')
 
-const HOST = /^(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i
+const HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?$/i
 
-const allowedHost = z.string().refine((value) => HOST.test(value) || isIP(value) !== 0 || isRange(value), {
+/** Alone, or with a port that there is. */
+function isHost(value: string): boolean {
+  const found = HOST.exec(value)
+  return found !== null && Number(found[1] ?? 1) <= 65_535
+}
+
+const allowedHost = z.string().refine((value) => isHost(value) || isIP(value) !== 0 || isRange(value), {
   error: 'must be host, host:port or a range like 10.0.0.0/8',
 })
 
@@ -79,7 +86,10 @@ const telemetry = z.strictObject({
   /** Where spans of model calls go: OTLP over HTTP. */
   otlp_endpoint: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
   /** `name=value` pairs with commas between them, as OTEL_EXPORTER_OTLP_HEADERS has them. */
-  otlp_headers: secret(),
+  otlp_headers: text()
+    .refine(areHeaderPairs, 'must be name=value pairs of headers, with commas between them')
+    .optional()
+    .register(kinds, { kind: 'secret' }),
 })
 
 /** 0 is no limit. */

@@ -169,6 +169,16 @@ describe('configuration errors', () => {
       'server.timeout',
       `server.timeout must be a duration of 596h at most: 30s, 5m or seconds, not '600h' ${path}`,
     ],
+    [
+      'gateway: {allowed_hosts: ["models:99999"]}',
+      'gateway.allowed_hosts',
+      `gateway.allowed_hosts must be host, host:port or a range like 10.0.0.0/8, not 'models:99999' ${path}`,
+    ],
+    ...['nonsense', 'authorization=Bearer%0Ahidden', 'bäd=hidden'].map((headers): [string, string, string] => [
+      `telemetry: {otlp_headers: "${headers}"}`,
+      'telemetry.otlp_headers',
+      `telemetry.otlp_headers must be name=value pairs of headers, with commas between them ${path}`,
+    ]),
     ['gateway: {retry_budget: 2}', 'gateway.retry_budget', `gateway.retry_budget must be 1 at most, not 2 ${path}`],
     [
       'gateway: {runtime_roles: [acme]}',
@@ -222,6 +232,11 @@ describe('configuration errors', () => {
       'server:\n  api_key: [secret\n',
       'config',
       './mem.yaml: Flow sequence in block collection must be sufficiently indented and end with a ] at line 3, column 1',
+    ],
+    [
+      'server: {}\n---\ngateway: {}',
+      'config',
+      './mem.yaml: it must hold one document: a line of --- begins another',
     ],
     ['server: {}\nserver: {}', 'config', './mem.yaml: Map keys must be unique at line 2, column 1'],
     [
