@@ -8,8 +8,7 @@ export const areHeaderPairs = (text: string): boolean =>
 
 function isHeader(name: string, value: string): boolean {
   try {
-    new Headers([[name, decoded(value)]])
-    return true
+    return new Headers([[name, decoded(value)]]).has(name)
   } catch {
     return false
   }
