@@ -49,6 +49,8 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     expect(await shown.getByLabel('Token').inputValue()).toBe(next)
     await shown.getByRole('button', { name: 'I have it' }).click()
     expect([await site.chat(CLAUDE, token), await site.chat(CLAUDE, next)]).toEqual([401, 200])
+    await page.reload()
+    await row.getByText(/last used \d{4}-\d\d-\d\d \d\d:\d\d UTC/).waitFor()
     await page.getByRole('button', { name: 'Disable Nightly' }).click()
     await row.getByText('disabled', { exact: true }).waitFor()
     expect(await site.chat(CLAUDE, next)).toBe(401)
@@ -224,7 +226,7 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     await page.getByText('The metrics token is revoked.').waitFor()
   })
 
-  test('gateway#111 what another tab changed is not lost: edits begin with it, and are refused when it came between', async () => {
+  test('gateway#111 what another tab changed is not lost: who saves later is told', async () => {
     const { page, open, site } = at()
     const { id } = await site.manage('POST', 'keys', { name: 'Shared' })
     await open('/gateway/keys')
@@ -239,6 +241,7 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     await edit.getByLabel('Requests a minute').fill('60')
     await edit.getByRole('button', { name: 'Save' }).click()
     await edit.getByText('Somebody changed it meanwhile.').waitFor()
+    await page.locator('#gateway[aria-busy="false"]').waitFor()
     await edit.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Edit Shared' }).click()
     expect(await edit.getByLabel('Output cap').inputValue()).toBe('7')

@@ -61,8 +61,7 @@ function actionsOf(credential, context) {
     'div',
     { class: 'buttons' },
     action('Test', () => test(credential, show), { of: name }),
-    // Another tab may have changed it since the page was shown.
-    action('Edit', async () => editCredential(await call('GET', `credentials/${id}`), context), { of: name }),
+    action('Edit', () => editCredential(credential, context), { of: name }),
     action(enabled ? 'Disable' : 'Enable', toggle, { of: name }),
     action('Delete', () => remove(credential, show), { kind: 'danger', of: name }),
   )

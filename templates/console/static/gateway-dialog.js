@@ -88,6 +88,7 @@ export function openDialog({ title, fields, submit, isDanger = false, isModal = 
         dialog.close()
       }
     } catch (error) {
+      if (error.details?.reason === 'version') document.dispatchEvent(new Event('page:stale'))
       answer.replaceChildren(notice(error))
       point(form, error)
     }

@@ -23,7 +23,7 @@ function fill(element, properties, children) {
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value)
     else element.setAttribute(name, value === true ? '' : value)
   }
-  const shown = children.flat(2).filter((child) => child !== undefined && child !== false && child !== '')
+  const shown = children.flat(Infinity).filter((child) => child !== undefined && child !== false && child !== '')
   element.append(...shown.map((child) => (child instanceof Node ? child : tame(String(child)))))
   return element
 }

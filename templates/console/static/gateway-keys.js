@@ -48,17 +48,17 @@ function stateOf({ enabled, expires_at: end, last_used_at: used }) {
 
 function actionsOf(key, context) {
   const { id, name, enabled } = key
-  // Another tab may have changed it since the page was shown.
-  const now = () => call('GET', `keys/${id}`)
   const toggle = async () => {
-    await call('PUT', `keys/${id}`, { ...keptOf(await now()), enabled: !enabled })
+    // Another tab may have changed it since the page was shown.
+    const now = await call('GET', `keys/${id}`)
+    await call('PUT', `keys/${id}`, { ...keptOf(now), enabled: !enabled })
     await context.show()
     tell(`${name} is ${enabled ? 'disabled' : 'enabled'}.`)
   }
   return el(
     'div',
     { class: 'buttons' },
-    context.mayMake && action('Edit', async () => editKey(await now(), context), { of: name }),
+    context.mayMake && action('Edit', () => editKey(key, context), { of: name }),
     action('Rotate', () => rotate(key, context.show), { of: name }),
     context.mayMake && action(enabled ? 'Disable' : 'Enable', toggle, { of: name }),
     action('Delete', () => remove(key, context.show), { kind: 'danger', of: name }),

@@ -21,8 +21,7 @@ function rowOf(alias, context) {
       el(
         'div',
         { class: 'buttons' },
-        // Another tab may have changed it since the page was shown.
-        action('Edit', async () => editAlias(await call('GET', `model-groups/${alias.id}`), context), { of: name }),
+        action('Edit', () => editAlias(alias, context), { of: name }),
         action('Delete', () => remove(alias, context.show), { kind: 'danger', of: name }),
       ),
   ]

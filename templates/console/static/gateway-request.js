@@ -30,7 +30,7 @@ export function showRequest(row, names, me) {
     fields: [
       facts([
         ['Outcome', el('span', {}, outcomeOf(row), ` status ${row.status}`)],
-        ['At', time(row.started_at, 23)],
+        ['At', el('span', {}, time(row.started_at, 23), ' UTC')],
         ['Request', el('code', {}, row.request_id)],
         ['Surface', `${row.surface}${row.stream ? ', as a stream' : ''}${row.test ? ', a test' : ''}`],
         [

@@ -33,6 +33,7 @@ export function page(build, controls = () => []) {
       return { isGood: false, content: [notice(error), action('Try again', show)], buttons: [] }
     }
   }
+  document.addEventListener('page:stale', show)
   document.addEventListener('server:back', () => {
     if (!isShown) show()
   })
