@@ -11,7 +11,7 @@ class Bucket {
   spent(perMinute: number, now: number): number {
     const passed = Math.max(0, now - this.#at)
     this.#spent = Math.max(0, this.#spent - (passed * perMinute) / MINUTE_MS)
-    this.#at = Math.max(this.#at, now)
+    this.#at = now // also back: a clock that is set back must not stop the refill
     return this.#spent
   }
 

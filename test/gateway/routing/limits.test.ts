@@ -49,6 +49,16 @@ test('gateway#43 a key has its requests a minute, then 429 with the time until t
   expect(take(1, limits)).toBeDefined()
 })
 
+test('gateway#43 a clock that is set back lets a key have its requests again after their time', () => {
+  const { take, advance } = limiter()
+  const limits = { requests_per_minute: 6 }
+  for (const hold of Array.from({ length: 6 }, () => take(1, limits))) hold?.end(1)
+  advance(-3_600_000)
+  expect(refusal(() => take(1, limits))).toEqual(['rate_limit_exceeded', 10_000])
+  advance(10_000)
+  expect(take(1, limits)).toBeDefined()
+})
+
 test('gateway#43 tokens count by estimate, then by what was used; one call larger than a minute waits for a full one', () => {
   const { take, advance, headers } = limiter()
   const limits = { tokens_per_minute: 1000 }
