@@ -75,17 +75,3 @@ export function choicesAsked({ body, members }: InferenceRequest): number {
   const n = member ? Number(body.toString('latin1', member.start, member.end)) : 1
   return Number.isSafeInteger(n) && n > 1 ? n : 1
 }
-
-const CAPS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens']
-
-/** The most tokens that a request lets the answer have; undefined when it names no number. */
-export function outputCap({ body, members, maxOutputTokens }: InferenceRequest): number | undefined {
-  let asked: number | undefined
-  for (const name of CAPS) {
-    const member = members.get(name)
-    const cap = member ? Number(body.toString('latin1', member.start, member.end)) : Number.NaN
-    // Where a body names two, the provider may read either.
-    if (Number.isSafeInteger(cap) && cap > 0 && (asked === undefined || cap > asked)) asked = cap
-  }
-  return asked === undefined || (maxOutputTokens !== undefined && maxOutputTokens < asked) ? maxOutputTokens : asked
-}

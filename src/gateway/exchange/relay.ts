@@ -6,6 +6,7 @@ import { choicesAsked, estimateUsage } from './estimate.ts'
 import type { AnswerStream, Exchange, InferenceRequest, JsonAnswer, UpstreamFault } from './exchange.ts'
 import { familyOf } from './family.ts'
 import { refusalFault, type FaultView } from './faults.ts'
+import { allowedCap } from './output-cap.ts'
 import { readRelayed } from './relay-answer.ts'
 import { RelayStream } from './relay-stream.ts'
 import { AnthropicScan } from './scan-anthropic.ts'
@@ -76,11 +77,10 @@ export class Relay implements Exchange {
 }
 
 /** Of a chat the field that the model knows comes first. */
-function capOf(
-  { surface, countOnly, maxOutputTokens: tokens }: InferenceRequest,
-  candidate: Candidate,
-): BodyEdits['cap'] {
+function capOf(request: InferenceRequest, candidate: Candidate): BodyEdits['cap'] {
+  const { surface, countOnly } = request
   const fields = CAPS[surface]
+  const tokens = allowedCap(request, candidate)
   if (tokens === undefined || countOnly || fields.length === 0) return undefined
   const isOld = surface === 'chat' && targetOf(candidate).maxTokensField === 'max_tokens'
   return { fields: isOld ? fields.toReversed() : fields, tokens }

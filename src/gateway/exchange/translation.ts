@@ -19,6 +19,7 @@ import { estimateInputTokens, estimateUsage } from './estimate.ts'
 import type { AnswerStream, Exchange, InferenceRequest, JsonAnswer, UpstreamFault } from './exchange.ts'
 import { Facts } from './facts.ts'
 import { brokenFault, emptyFault, eventFault, malformedFault, refusalFault, type FaultView } from './faults.ts'
+import { allowedCap } from './output-cap.ts'
 import { SignatureKeeper } from './signature-keeper.ts'
 import type { Signatures } from './signatures.ts'
 import { targetOf } from './target.ts'
@@ -56,7 +57,10 @@ export class Translation implements Exchange {
     const drop = (field: string): void => void dropped.add(field)
     const read = request.surface === 'messages' ? readAnthropicRequest : readOpenAiRequest
     const form = answerable(
-      capped(parts.signatures.restore(read(request.json(), drop), request.organizationId), request),
+      capped(
+        parts.signatures.restore(read(request.json(), drop), request.organizationId),
+        allowedCap(request, candidate),
+      ),
     )
     const written = WRITERS[candidate.dialect](form, targetOf(candidate), drop)
     const bytes = Buffer.from(JSON.stringify({ ...addressed(form, candidate), ...written }))
@@ -154,6 +158,6 @@ function answerable(form: ChatRequest): ChatRequest {
   throw new UnsayableError('invalid_value', 'messages', 'messages need one that says something, beside the system text')
 }
 
-function capped(form: ChatRequest, { maxOutputTokens: cap }: InferenceRequest): ChatRequest {
+function capped(form: ChatRequest, cap: number | undefined): ChatRequest {
   return cap === undefined || (form.maxTokens ?? Infinity) <= cap ? form : { ...form, maxTokens: cap }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import { roughInputTokens } from '../exchange/estimate.ts'
+import { smaller } from '../exchange/output-cap.ts'
 import type { Selection } from '../routing/candidate.ts'
 import { Call } from './call.ts'
 import { CLOSED, internalError } from './faults.ts'
@@ -139,7 +140,7 @@ export function select(
     strict: headers['x-mem-strict'] === '1',
     organizationId: caller.state.id,
     countOnly,
-    maxOutputTokens: smallest(caller.key?.maxOutputTokens, selection.alias?.max_output_tokens),
+    maxOutputTokens: smaller(caller.key?.maxOutputTokens, selection.alias?.max_output_tokens),
   })
   visit.request = request
   return { request, selection }
@@ -162,9 +163,6 @@ function limitOf(seconds: string | undefined): number {
   const ms = Number(seconds ?? Number.NaN) * 1000
   return ms > 0 ? ms : Infinity
 }
-
-const smallest = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined || (b !== undefined && b < a) ? b : a
 
 /** An answer that cost nobody a call. */
 function endHit(visit: Visit): void {

@@ -1,6 +1,7 @@
 import { estimateCeiling } from '../cost/pricing.ts'
 import type { GatewayError } from '../errors.ts'
-import { choicesAsked, outputCap } from '../exchange/estimate.ts'
+import { choicesAsked } from '../exchange/estimate.ts'
+import { outputCap } from '../exchange/output-cap.ts'
 import type { Budgets, Reservation } from '../metering/metering.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
@@ -16,7 +17,7 @@ export function reserveFor(
   candidate: Candidate,
 ): Reservation | undefined | Promise<Reservation> {
   if (!hasBudget(visit.caller)) return undefined
-  const cap = request.surface === 'embeddings' ? 0 : outputCap(request)
+  const cap = request.surface === 'embeddings' ? 0 : outputCap(request, candidate)
   return budgets.reserve(visit.caller, estimateCeiling(candidate.row, inputTokens, cap, choicesAsked(request)))
 }
 

@@ -1,11 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  choicesAsked,
-  estimateInputTokens,
-  outputCap,
-  roughInputTokens,
-} from '../../../src/gateway/exchange/estimate.ts'
+import { choicesAsked, estimateInputTokens, roughInputTokens } from '../../../src/gateway/exchange/estimate.ts'
 import { Signatures } from '../../../src/gateway/exchange/signatures.ts'
 import { HI, requestOf } from './support.ts'
 
@@ -43,17 +38,6 @@ test('the rough estimate is never below, and does not count media by their bytes
       expect(roughInputTokens(anthropic)).toBeLessThan(1100)
     }),
   )
-})
-
-test('the output cap of a call', () => {
-  const cap = (fields: object, maxOutputTokens?: number) =>
-    outputCap(requestOf('chat', { model: 'm', messages: HI, ...fields }, { maxOutputTokens }))
-  expect(cap({})).toBeUndefined()
-  expect(cap({ max_tokens: 9 })).toBe(9)
-  expect(cap({ max_tokens: 9, max_completion_tokens: 20 })).toBe(20)
-  expect(cap({ max_tokens: 9 }, 5)).toBe(5)
-  expect(cap({}, 5)).toBe(5)
-  expect(cap({ max_tokens: 'x' }, 5)).toBe(5)
 })
 
 test('gateway#88 the answers that a call asks for', () => {

@@ -45,6 +45,7 @@ export interface CandidateOptions {
   config?: Record<string, unknown>
   secrets?: Record<string, string>
   edits?: Partial<RelayEdits>
+  alias?: Candidate['alias']
 }
 
 export function candidateOf(kind: Kind, options: CandidateOptions = {}): Candidate {
@@ -66,7 +67,7 @@ export function candidateOf(kind: Kind, options: CandidateOptions = {}): Candida
     upstream,
     model,
     name: 'asked',
-    alias: undefined,
+    alias: options.alias,
     ring: 1,
     priority: 0,
     weight: 1000,
