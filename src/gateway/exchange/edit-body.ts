@@ -22,17 +22,15 @@ export function editBody(
   { upstream: { edits, credential }, model, dialect }: Candidate,
   { cap, addUsage, modelInBody = edits.modelInBody }: BodyEdits,
 ): { readonly body: Buffer; readonly dropped: readonly string[] } {
-  const textOf = ({ start, end }: Member): string => body.toString('utf8', start, end)
   const named = members.get('model')
   const isForeign = dialect === 'anthropic' && mayHoldForeign(body)
   const wantsMore = cap !== undefined || addUsage || !modelInBody || isForeign || EDITED.has(credential.kind)
   if (!wantsMore && named && !named.earlier && edits.drop.length === 0)
     return { body: renamed(body, named, model), dropped: [] }
-  const dropped = edits.drop.filter((name) => members.has(name) && textOf(members.get(name) ?? NOTHING) !== 'null')
+  const dropped = edits.drop.filter(
+    (name) => members.has(name) && textOf(body, members.get(name) ?? NOTHING) !== 'null',
+  )
   const removed = new Set<string>(edits.drop)
-  if (!modelInBody) removed.add('model')
-  const changes: Change[] = []
-  const added: string[] = []
   const names = new Map<string, string>()
   for (const [from, to] of Object.entries(edits.rename)) {
     if (members.has(to)) removed.add(from)
@@ -40,10 +38,13 @@ export function editBody(
   }
   const texts = new Map<string, string>()
   if (modelInBody) texts.set('model', JSON.stringify(model))
+  else removed.add('model')
+  const changes: Change[] = []
+  const added: string[] = []
   if (cap) {
     const present = cap.fields.filter((name) => members.has(name) && !removed.has(name))
     for (const name of present) {
-      const asked = Number(textOf(members.get(name) ?? NOTHING))
+      const asked = Number(textOf(body, members.get(name) ?? NOTHING))
       if (!(asked > 0 && asked <= cap.tokens)) texts.set(name, String(cap.tokens))
     }
     const [first = ''] = cap.fields
@@ -57,14 +58,37 @@ export function editBody(
   if (credential.kind === 'vertex' && dialect === 'anthropic' && !members.has('anthropic_version')) {
     added.push(`"anthropic_version":${JSON.stringify(credential.config['anthropic_version'])}`)
   }
-  // Of a name given twice a provider may read either: both change.
+  changes.push(...memberChanges(body, members, { removed, names, texts }))
+  const messages = members.get('messages')
+  const inner = messages && editMessages(body, messages.start, credential.kind)
+  changes.push(...(inner?.changes ?? []), ...(messages && isForeign ? withoutForeign(body, messages.start) : []))
+  if (changes.length === 0 && added.length === 0) return { body, dropped }
+  return { body: splice(body, changes, added.join(',')), dropped: [...dropped, ...(inner?.dropped ?? [])] }
+}
+
+interface MemberEdits {
+  readonly removed: ReadonlySet<string>
+  /** New names. */
+  readonly names: ReadonlyMap<string, string>
+  /** New values, as JSON. */
+  readonly texts: ReadonlyMap<string, string>
+}
+
+/** Of a name given twice a provider may read either: both change. */
+function memberChanges(
+  body: Buffer,
+  members: ReadonlyMap<string, Member>,
+  { removed, names, texts }: MemberEdits,
+): Change[] {
+  const changes: Change[] = []
   const all = [...members].flatMap(([name, member]) => repeats(member).map((each) => ({ name, member: each })))
   for (const { name, member } of all) {
     const [rename, text] = [names.get(name), texts.get(name)]
     if (removed.has(name)) continue
     if (rename !== undefined) {
-      changes.push({ start: member.at, end: member.end, text: `${JSON.stringify(rename)}:${text ?? textOf(member)}` })
-    } else if (text !== undefined && text !== textOf(member)) changes.push({ ...member, text })
+      const value = text ?? textOf(body, member)
+      changes.push({ start: member.at, end: member.end, text: `${JSON.stringify(rename)}:${value}` })
+    } else if (text !== undefined && text !== textOf(body, member)) changes.push({ ...member, text })
   }
   if (all.some(({ name }) => removed.has(name))) {
     const inOrder = all.sort((a, b) => a.member.at - b.member.at)
@@ -72,12 +96,10 @@ export function editBody(
     const each = inOrder.map(({ member }) => member)
     changes.push(...removals(each, (member) => gone.has(member)))
   }
-  const messages = members.get('messages')
-  const inner = messages && editMessages(body, messages.start, credential.kind)
-  changes.push(...(inner?.changes ?? []), ...(messages && isForeign ? withoutForeign(body, messages.start) : []))
-  if (changes.length === 0 && added.length === 0) return { body, dropped }
-  return { body: splice(body, changes, added.join(',')), dropped: [...dropped, ...(inner?.dropped ?? [])] }
+  return changes
 }
+
+const textOf = (body: Buffer, { start, end }: Member): string => body.toString('utf8', start, end)
 
 /** Kinds whose bodies may change beyond the model's name. */
 const EDITED: ReadonlySet<string> = new Set(['mistral', 'groq', 'vertex'])
