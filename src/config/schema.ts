@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
+import { readHeaderPairs } from '../base/header-pairs.ts'
 import { isLoopback, isRange } from '../base/network.ts'
 import { parseAddress } from './address.ts'
-import { areHeaderPairs } from './header-pairs.ts'
 import { kernel } from './kernel.ts'
 import { count, duration, kinds, lifetime, secret, text, toggle } from './values.ts'
 
@@ -87,7 +87,10 @@ const telemetry = z.strictObject({
   otlp_endpoint: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
   /** `name=value` pairs with commas between them, as OTEL_EXPORTER_OTLP_HEADERS has them. */
   otlp_headers: text()
-    .refine(areHeaderPairs, 'must be name=value pairs of headers, with commas between them')
+    .refine(
+      (pairs) => readHeaderPairs(pairs) !== undefined,
+      'must be name=value pairs of headers, with commas between them',
+    )
     .optional()
     .register(kinds, { kind: 'secret' }),
 })

@@ -1,5 +1,6 @@
 import { backOff } from '../../base/back-off.ts'
 import { errorText } from '../../base/errors.ts'
+import { readHeaderPairs } from '../../base/header-pairs.ts'
 import { redact } from '../../base/redact.ts'
 import { version } from '../../base/version.ts'
 import type { Span } from './spans.ts'
@@ -40,7 +41,8 @@ export class SpanExporter {
 
   constructor({ endpoint, headers = '', log, intervalMs = INTERVAL_MS, random = Math.random }: ExporterOptions) {
     this.#url = `${endpoint.replace(/\/+$/, '')}/v1/traces`
-    this.#headers = headersOf(headers)
+    this.#headers = readHeaderPairs(headers) ?? new Headers()
+    if (!this.#headers.has('content-type')) this.#headers.set('content-type', 'application/json')
     this.#log = log
     this.#intervalMs = intervalMs
     this.#random = random
@@ -109,23 +111,6 @@ export class SpanExporter {
 }
 
 const isTemporary = (status: number): boolean => status === 429 || (status >= 502 && status <= 504)
-
-function headersOf(text: string): Headers {
-  const headers = new Headers({ 'content-type': 'application/json' })
-  for (const pair of text.split(',')) {
-    const [, name, value = ''] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? []
-    if (name !== undefined) headers.set(name, decoded(value))
-  }
-  return headers
-}
-
-function decoded(value: string): string {
-  try {
-    return decodeURIComponent(value)
-  } catch {
-    return value // a lone percent sign stands for itself
-  }
-}
 
 const encode = (spans: readonly Span[]): string =>
   JSON.stringify({
