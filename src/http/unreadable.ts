@@ -1,4 +1,5 @@
 import { ServerResponse, STATUS_CODES } from 'node:http'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
 import type { IdSource } from '../base/ids.ts'
@@ -25,7 +26,7 @@ export function answerUnreadable(
 ): void {
   if (socket.writableEnded) return // what still comes is an error again
   const answer = answerOn(socket)
-  if (error.code === 'ECONNRESET' || !socket.writable || answer?.headersSent) {
+  if (error.code === 'ECONNRESET' || !socket.writable || answer?.headersSent || isUnused(socket)) {
     socket.destroy()
     return
   }
@@ -45,6 +46,9 @@ export function answerUnreadable(
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
+
+/** A client takes what it is told on such a connection for the answer to the request that it is just about to send. */
+const isUnused = (socket: Duplex): boolean => socket instanceof Socket && socket.bytesRead === 0
 
 /** The answer that a connection is at: its request has come as far as its head. Node itself looks here. */
 export function answerOn(socket: Duplex): ServerResponse | undefined {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import { connect, type AddressInfo, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Writable } from 'node:stream'
 import { connect as connectSecurely } from 'node:tls'
@@ -39,6 +39,41 @@ test('requests that arrive too slowly are looked for every second', async () => 
   const ids = createIdSource(adjustableClock())
   const { server } = createListener({ log, ids, timeoutMs: 1000, allowedOrigins: [] })
   expect(server).toMatchObject({ headersTimeout: 10_000, connectionsCheckingInterval: 1000 })
+})
+
+test('a connection that was opened and never used is closed without a word', async () => {
+  const ids = createIdSource(adjustableClock())
+  const listener = createListener({ log, ids, timeoutMs: 1000, allowedOrigins: [] })
+  listener.server.headersTimeout = 10
+  const port = Number(new URL(await listener.listen({ port: 0, host: '127.0.0.1' })).port)
+  onTestFinished(() => listener.close())
+  expect(await text(connect(port, '127.0.0.1'))).toBe('')
+})
+
+test('a request of which the last came after its refusal is not served', async () => {
+  const served: string[] = []
+  const front: Front = {
+    handles: (url) => served.push(url) > 0,
+    handle: (_request, response) => void response.end(),
+    arrivalMs: 60_000,
+    unreadable: (message) => message,
+  }
+  const ids = createIdSource(adjustableClock())
+  const listener = createListener({ log, ids, timeoutMs: 1000, allowedOrigins: [], front })
+  const port = Number(new URL(await listener.listen({ port: 0, host: '127.0.0.1' })).port)
+  onTestFinished(() => listener.close())
+  const accepted = once(listener.server, 'connection')
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  const [peer]: Socket[] = await accepted
+  socket.write('GET /fast HTTP/1.1\r\n')
+  if (peer && peer.bytesRead === 0) await once(peer, 'data')
+  listener.server.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), peer)
+  served.length = 0
+  expect(String(await once(socket, 'data'))).toContain('did not arrive in time')
+  socket.write('Host: a\r\n\r\n')
+  await once(peer ?? socket, 'close')
+  socket.destroy()
+  expect(served).toEqual([])
 })
 
 /** A front for `/fast`, which begins an answer and goes on when it is told to; everything else is the framework's. */
