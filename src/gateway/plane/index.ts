@@ -56,7 +56,7 @@ class RawPlane implements Plane {
     this.#parts = parts
     this.#access = new Access(parts)
     this.#watch = new Watch(parts.monotonic)
-    this.#turn = new Turn(parts.log)
+    this.#turn = new Turn(parts.log, () => this.#visits.size <= 1)
   }
 
   handles(url: string): boolean {

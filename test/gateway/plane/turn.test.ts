@@ -2,10 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Turn } from '../../../src/gateway/plane/turn.ts'
 
-function turnOf() {
+function turnOf(isAlone = false) {
   const done: string[] = []
   const told: string[] = []
-  const turn = new Turn({ error: (_fields, message) => void told.push(message) })
+  const turn = new Turn({ error: (_fields, message) => void told.push(message) }, () => isAlone)
   return { turn, done, told, mark: (name: string) => () => void done.push(name) }
 }
 
@@ -50,4 +50,14 @@ test('once it is closed nothing waits', () => {
   turn.close()
   turn.answer(mark('after'))
   expect(done).toEqual(['before', 'after'])
+})
+
+test('a call that is alone goes out at once; its record waits', async () => {
+  const { turn, done, mark } = turnOf(true)
+  turn.record(mark('record'))
+  turn.request(mark('request'))
+  turn.answer(mark('answer'))
+  expect(done).toEqual(['request', 'answer'])
+  await nextTurn()
+  expect(done).toEqual(['request', 'answer', 'record'])
 })
