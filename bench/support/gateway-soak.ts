@@ -25,10 +25,11 @@ interface Held {
   external: number
 }
 
-/** What the server's process writes about its memory, once a second. */
+/** What the server's main thread writes about its memory, once a second. */
 const watcher = (file: string): string =>
   `import { appendFileSync } from 'node:fs'
-setInterval(() => appendFileSync(${JSON.stringify(file)}, JSON.stringify(process.memoryUsage()) + '\\n'), 1000).unref()
+import { isMainThread } from 'node:worker_threads'
+if (isMainThread) setInterval(() => appendFileSync(${JSON.stringify(file)}, JSON.stringify(process.memoryUsage()) + '\\n'), 1000).unref()
 `
 
 const megabytes = (bytes: number): number => Math.round(bytes / 1e5) / 10
