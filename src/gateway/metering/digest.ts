@@ -24,8 +24,8 @@ interface Sum extends Dimensions, Counts {
 /** What records come to: everything that is written beside them. Contract: gateway.md 2.8, 7.2. */
 export class Digest {
   readonly #minutes = new Map<string, Sum>()
-  /** Where the record before was added: most go there too, and need no key. */
-  #latest: Sum | undefined
+  /** Where the record before of the same credential was added: most go there too, and need no key. */
+  readonly #latest = new Map<number, Sum>()
   /** When each was last used, epoch ms. */
   readonly credentials = new Map<number, number>()
   readonly keys = new Map<number, number>()
@@ -34,8 +34,12 @@ export class Digest {
   add(record: UsageRecord, at: number): void {
     const cost = record.cost_usd === null ? undefined : parseUsd(record.cost_usd)
     const dimensions = dimensionsOf(record, at - (at % MINUTE))
-    if (!this.#latest || !isSame(this.#latest, dimensions)) this.#latest = sumOf(this.#minutes, dimensions)
-    addRecord(this.#latest, record, cost)
+    let sum = this.#latest.get(dimensions.credential_id)
+    if (!sum || !isSame(sum, dimensions)) {
+      sum = sumOf(this.#minutes, dimensions)
+      this.#latest.set(dimensions.credential_id, sum)
+    }
+    addRecord(sum, record, cost)
     for (const { credential_id } of record.attempts) keepLater(this.credentials, credential_id, at)
     if (record.key_id !== undefined) keepLater(this.keys, record.key_id, at)
   }
