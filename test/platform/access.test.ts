@@ -31,6 +31,7 @@ describePlatform('sessions', (api) => {
     expect(user).toEqual({ id: 1, organization_id: 1, email: 'ada@example.org', role: 'admin', active: true })
     expect(reply.headers.getSetCookie()).toEqual([expect.stringMatching(COOKIE)])
     expect(reply.headers.getSetCookie()[0]).toContain(token)
+    expect(reply.headers.get('cache-control')).toBe('no-store')
     const wrong = await login('ada@example.org', `${PASSWORD}!`)
     const unknown = await login('nobody@example.org', PASSWORD)
     expectError(wrong, 401, 'unauthorized')

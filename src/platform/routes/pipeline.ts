@@ -60,6 +60,8 @@ export async function serve(
     answerTo(platform, settings, route, request, reply),
     tookTooLong,
   )
+  // Some answers show a secret, this once.
+  reply.header('Cache-Control', 'no-store')
   if (reply.statusCode === 200) reply.code(route.status ?? 200)
   if (route.status === 204) return reply.send()
   if (answer instanceof StreamedAnswer) {
