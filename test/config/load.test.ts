@@ -233,11 +233,7 @@ describe('configuration errors', () => {
       'config',
       './mem.yaml: Flow sequence in block collection must be sufficiently indented and end with a ] at line 3, column 1',
     ],
-    [
-      'server: {}\n---\ngateway: {}',
-      'config',
-      './mem.yaml: it must hold one document: a line of --- begins another',
-    ],
+    ['server: {}\n---\ngateway: {}', 'config', './mem.yaml: it must hold one document: a line of --- begins another'],
     ['server: {}\nserver: {}', 'config', './mem.yaml: Map keys must be unique at line 2, column 1'],
     [
       'server: {api_key: a, api_key_file: b}',
