@@ -47,6 +47,8 @@ interface Refusal {
   status?: number
   type?: string
   providerCode?: string | null
+  /** By which clients of Anthropic know what to do: `{error_code, …}`. */
+  details?: object | undefined
 }
 
 /** A refusal on an inference route. */
@@ -73,12 +75,13 @@ export class GatewayError extends CodedError<GatewayErrorCode> {
   /** The body of the Anthropic family. */
   toAnthropic(requestId: string): {
     type: 'error'
-    error: { type: string; message: string; code: string | null }
+    error: { type: string; message: string; code: string | null; details?: object }
     request_id: string
   } {
     const [, openAiType, anthropicType = openAiType]: readonly [number, string, string?] = ERRORS[this.code]
-    const { type = anthropicType, providerCode = this.code } = this.#refusal
-    return { type: 'error', error: { type, message: this.message, code: providerCode }, request_id: requestId }
+    const { type = anthropicType, providerCode = this.code, details } = this.#refusal
+    const error = { type, message: this.message, code: providerCode, ...(details && { details }) }
+    return { type: 'error', error, request_id: requestId }
   }
 }
 

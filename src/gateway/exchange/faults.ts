@@ -2,7 +2,6 @@ import type { Clock } from '../../base/clock.ts'
 import { parseJson } from '../chat/json.ts'
 import { GatewayError, type GatewayErrorCode } from '../errors.ts'
 import type { FailureClass } from '../model.ts'
-import { DetailedError } from './detailed-error.ts'
 import { UpstreamFault, type AnswerFacts } from './exchange.ts'
 import { readProviderError, type ProviderError } from './provider-error.ts'
 import { retryAfterOf } from './retry-after.ts'
@@ -138,16 +137,12 @@ function faultOf(
   const code = status === 413 && failure === 'client' ? 'request_too_large' : (CODES[failure] ?? 'upstream_error')
   // A page, or what a proxy on the way says, is none of the dialect's errors.
   const own = isKept && isRelay && (error.type ?? error.code) !== undefined
-  const refusal = {
+  const refused = new GatewayError(code, message, {
     ...(isKept && { status }),
-    ...(own && { param: error.param, providerCode: error.code ?? null }),
+    ...(own && { param: error.param, providerCode: error.code ?? null, details: detailsOf(error, redact) }),
     ...(own && error.type !== undefined && { type: error.type }),
     retryAfterMs: told.retryAfterMs,
-  }
-  const details = own ? detailsOf(error, redact) : undefined
-  const refused = details
-    ? new DetailedError(details, code, message, refusal)
-    : new GatewayError(code, message, refusal)
+  })
   return new UpstreamFault(failure, refused, told)
 }
 

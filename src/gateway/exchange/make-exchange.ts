@@ -3,7 +3,6 @@ import { UnsayableError } from '../chat/form.ts'
 import { GatewayError } from '../errors.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
-import { DetailedError } from './detailed-error.ts'
 import { Embeddings } from './embeddings.ts'
 import type { Exchange, InferenceRequest, MakeExchange } from './exchange.ts'
 import { familyOf } from './family.ts'
@@ -59,7 +58,6 @@ function saying<T>(work: () => T): T {
   } catch (error) {
     if (!(error instanceof UnsayableError)) throw error
     const { code, param, message, details } = error
-    const told = [code, message.includes(param) ? message : `${param}: ${message}`, { param }] as const
-    throw details ? new DetailedError(details, ...told) : new GatewayError(...told)
+    throw new GatewayError(code, message.includes(param) ? message : `${param}: ${message}`, { param, details })
   }
 }
