@@ -16,3 +16,6 @@ export class CodedError<Code extends string = string> extends Error {
 
 /** The text of anything thrown. */
 export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Anything thrown, as an error. */
+export const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(errorText(error)))

@@ -228,7 +228,7 @@ export class Gateway {
     await this.#books.close()
     await this.management.close()
     await this.#exporter?.close()
-    await this.#network.close()
+    this.#network.close()
   }
 }
 

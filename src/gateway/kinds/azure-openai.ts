@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici'
+import type { Dispatcher } from '../outbound/dispatcher.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
 import { baseOf, lazily, NO_EDITS, textOf, unserved } from './base.ts'
 import { readyHeaders, withForwarded } from './headers.ts'

@@ -1,11 +1,11 @@
-import type { Dispatcher } from 'undici'
 import type { Clock } from '../../base/clock.ts'
+import type { Dispatcher, OutboundRequest } from '../outbound/dispatcher.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
 import { baseOf, labelOf, lazily, NO_EDITS, unserved } from './base.ts'
 import { readyHeaders } from './headers.ts'
 import { modelPath } from './model-path.ts'
 import { AwsClock, AwsSigner, type AwsKeys } from './signing/sigv4.ts'
-import type { Upstream, UpstreamCall, UpstreamRequest } from './upstream.ts'
+import type { Upstream, UpstreamCall } from './upstream.ts'
 
 /**
  * Bedrock by key pair or role (signed), or by an API key. Contract: gateway.md 5.2, 5.6.
@@ -47,7 +47,7 @@ export function bedrockUpstream(
     request: (call) => {
       const { origin, host, prefix, headers } = ready()
       const path = prefix + pathOf(call)
-      const signed = (keys: AwsKeys): UpstreamRequest => ({
+      const signed = (keys: AwsKeys): OutboundRequest => ({
         method: 'POST',
         origin,
         path,

@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises'
-import { createRequire } from 'node:module'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
 import { createSecureContext, rootCertificates } from 'node:tls'
-import type { Agent, buildConnector, Dispatcher } from 'undici'
-import type * as Undici from 'undici'
-import { errorText } from '../../base/errors.ts'
 import { portOf } from '../../base/network.ts'
+import { connector, type Target } from '../outbound/connect.ts'
+import type { Dispatcher } from '../outbound/dispatcher.ts'
+import { Outbound } from '../outbound/outbound.ts'
 import { allowedHosts, isMetadata, isPublic, plainHost, type AllowedHosts } from './addresses.ts'
+import { lazily } from './base.ts'
 import { AddressRefusedError } from './upstream.ts'
 
 /** The addresses of a name. */
@@ -32,26 +32,12 @@ export interface Network {
   /** Whether `gateway.allowed_hosts` names the host of this URL. */
   isAllowed(url: string): boolean
   /** Ends all connections. */
-  close(): Promise<void>
+  close(): void
 }
 
-/** Connections stay open so long: longer than the pauses of a busy gateway, shorter than most peers keep them. */
-const KEEP_ALIVE_MS = 30_000
-const KEEP_ALIVE_MOST_MS = 300_000
 const FIXED_CONNECT_MS = 2000
 
 const systemResolve: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address)
-
-/** Loaded with the first provider: it takes 30 ms, for which a server that calls none has no use. */
-const undici = (): typeof Undici => createRequire(import.meta.url)('undici')
-
-/** Made once: reading some 140 roots at each connection would take longer than its handshake. */
-const trustOf = (ca: string | undefined) => ({
-  secureContext: createSecureContext(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
-  rejectUnauthorized: true,
-  autoSelectFamily: true,
-})
-type Trust = ReturnType<typeof trustOf>
 
 export function createNetwork({
   allowedHosts: entries,
@@ -60,59 +46,40 @@ export function createNetwork({
   resolve = systemResolve,
 }: NetworkParts): Network {
   const allowed = allowedHosts(entries)
-  const agents = new Map<number, Agent>()
-  let trust: Trust | undefined
-  let fixed: Agent | undefined
-
-  const createAgent = (timeout: number): Agent => {
-    const { Agent, Pool, buildConnector } = undici()
-    trust ??= trustOf(ca)
-    const options = { ...trust, timeout }
-    return new Agent({
-      factory: (origin) =>
-        new Pool(origin, {
-          pipelining: 1,
-          keepAliveTimeout: KEEP_ALIVE_MS,
-          keepAliveMaxTimeout: KEEP_ALIVE_MOST_MS,
-          headersTimeout: 0,
-          bodyTimeout: 0,
-          connect: guarded(targetOf(new URL(origin)), allowed, resolve, (lookUp) =>
-            buildConnector({ ...options, lookup: lookUp }),
-          ),
-        }),
+  // Made once: reading some 140 roots at each connection would take longer than its handshake.
+  const secureContext = lazily(() => createSecureContext(ca === undefined ? {} : { ca: [...rootCertificates, ca] }))
+  const ways = new Map<number, Outbound>()
+  const open = (timeoutMs: number, find: (target: Target) => Promise<readonly string[]>): Outbound =>
+    new Outbound({
+      connectMs: timeoutMs,
+      connector: (origin) => {
+        const target = targetOf(origin)
+        return connector({ target, addresses: () => find(target), secureContext })
+      },
     })
-  }
+  const fixed = open(FIXED_CONNECT_MS, ({ host }) => systemResolve(host))
   return {
     dispatcher: (asked = connectMs) => {
-      const timeout = rounded(asked)
-      const agent = agents.get(timeout) ?? createAgent(timeout)
-      agents.set(timeout, agent)
-      return agent
+      const timeoutMs = rounded(asked)
+      const way = ways.get(timeoutMs) ?? open(timeoutMs, (target) => addressesOf(target, allowed, resolve))
+      ways.set(timeoutMs, way)
+      return way
     },
-    fixed: () => {
-      trust ??= trustOf(ca)
-      return (fixed ??= new (undici().Agent)({ connect: { ...trust, timeout: FIXED_CONNECT_MS } }))
-    },
+    fixed: () => fixed,
     isAllowed: (url) => {
       const { host, port } = targetOf(new URL(url))
       return allowed.admits(host, port)
     },
-    close: async () => {
-      await Promise.all([...agents.values(), ...(fixed ? [fixed] : [])].map((agent) => agent.destroy()))
+    close: () => {
+      for (const way of [...ways.values(), fixed]) way.destroy()
     },
   }
 }
 
-/** To two digits, upwards: the number of agents stays below some 500, whatever credentials ask for. */
+/** To two digits, upwards: the number of ways stays below some 500, whatever credentials ask for. */
 function rounded(ms: number): number {
   const step = 10 ** Math.max(0, Math.floor(Math.log10(ms)) - 1)
   return Math.ceil(ms / step) * step
-}
-
-interface Target {
-  readonly host: string
-  readonly port: number
-  readonly secure: boolean
 }
 
 const targetOf = (url: URL): Target => ({
@@ -134,50 +101,3 @@ async function addressesOf(target: Target, allowed: AllowedHosts, resolve: Resol
   }
   return addresses
 }
-
-/** Connects to one origin: what its name resolves to is checked, and nothing else is connected to. */
-function guarded(
-  target: Target,
-  allowed: AllowedHosts,
-  resolve: Resolve,
-  connector: (lookUp: LookupFunction) => buildConnector.connector,
-): buildConnector.connector {
-  const addresses = (): Promise<readonly string[]> => addressesOf(target, allowed, resolve)
-  const lookUp: LookupFunction = (_host, { all }, callback) => void tell(addresses, all === true, callback)
-  const connect = connector(lookUp)
-  // An address in figures is never looked up.
-  if (isIP(target.host) !== 0) return (to, callback) => void checkFirst(addresses, connect, to, callback)
-  return connect
-}
-
-async function tell(
-  addresses: () => Promise<readonly string[]>,
-  all: boolean,
-  callback: Parameters<LookupFunction>[2],
-): Promise<void> {
-  try {
-    const entries = (await addresses()).map((address) => ({ address, family: isIP(address) }))
-    const [one] = entries
-    if (one === undefined) throw new Error('the name has no address')
-    if (all) callback(null, entries)
-    else callback(null, one.address, one.family)
-  } catch (error) {
-    callback(asError(error), '')
-  }
-}
-
-async function checkFirst(
-  check: () => Promise<unknown>,
-  connect: buildConnector.connector,
-  to: buildConnector.Options,
-  callback: buildConnector.Callback,
-): Promise<void> {
-  try {
-    await check()
-    connect(to, callback)
-  } catch (error) {
-    callback(asError(error), null)
-  }
-}
-
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(errorText(error)))

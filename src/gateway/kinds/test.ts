@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { jsonOf } from '../../base/json.ts'
 import type { Dialect } from '../model.ts'
 import { redactor } from '../observe/redact.ts'
+import { wholeAnswer } from '../outbound/whole-answer.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
 import { errorOfStatus, errorOfThrown, type TestError } from './test-error.ts'
 import { AddressRefusedError, type Upstream, type UpstreamCall } from './upstream.ts'
@@ -156,29 +157,12 @@ function embeddingBody({ kind }: OpenCredential, model: string): object {
 
 /** The call, and once more when it taught the provider's time. */
 async function send(upstream: Upstream, call: UpstreamCall, signal: AbortSignal, isSecond = false): Promise<Answer> {
-  const { method, origin, path, headers } = await inTime(Promise.resolve(upstream.request(call)), signal)
-  const body = method === 'GET' ? null : call.body
-  const answer = await upstream.dispatcher.request({ method, origin, path, headers, body, signal })
-  const bytes = await readAll(answer.body)
-  const { statusCode: status } = answer
-  if (!isSecond && upstream.learnSkew?.(status, flat(answer.headers), bytes)) return send(upstream, call, signal, true)
-  return { status, body: jsonOf(bytes.toString()) }
+  const request = await inTime(Promise.resolve(upstream.request(call)), signal)
+  const answer = await wholeAnswer(upstream.dispatcher, request, { body: call.body, signal, maxBytes: MAX_BYTES })
+  const { status, headers, body } = answer
+  if (!isSecond && upstream.learnSkew?.(status, headers, body)) return send(upstream, call, signal, true)
+  return { status, body: jsonOf(body.toString()) }
 }
-
-async function readAll(body: AsyncIterable<unknown>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    if (!Buffer.isBuffer(chunk)) continue
-    size += chunk.length
-    if (size > MAX_BYTES) throw new Error(`the provider answers more than ${MAX_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-const flat = (headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 
 /** Of a list of models: `{data: [{id}]}`, or Gemini's `{models: [{name: "models/…"}]}`. */
 function namesIn(body: unknown): string[] {

@@ -1,5 +1,5 @@
-import type { Dispatcher } from 'undici'
 import type { Dialect, Surface } from '../model.ts'
+import type { Dispatcher, OutboundRequest } from '../outbound/dispatcher.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
 
 /** A call as it will go out. */
@@ -12,15 +12,6 @@ export interface UpstreamCall {
   readonly body: Buffer
   /** Headers of the client that travel on a relay of their dialect: `anthropic-version`, `anthropic-beta`, `openai-beta`. */
   readonly forwarded: Readonly<Record<string, string>>
-}
-
-/** Where it goes, as undici's dispatch takes it. */
-export interface UpstreamRequest {
-  readonly method: 'GET' | 'POST'
-  readonly origin: string
-  readonly path: string
-  /** Names and values in turn. */
-  readonly headers: string[]
 }
 
 /** What a relay has to change of a body for this kind. Contract: gateway.md 5.2. */
@@ -46,7 +37,7 @@ export interface Upstream {
    * Synchronous where nothing must be signed or exchanged.
    * @throws UpstreamAuthError when a token exchange or role is refused
    */
-  request(call: UpstreamCall): UpstreamRequest | Promise<UpstreamRequest>
+  request(call: UpstreamCall): OutboundRequest | Promise<OutboundRequest>
   /** Gets a token and calls nobody else, where that alone proves a credential (vertex). @throws UpstreamAuthError */
   authenticate?(): Promise<void>
   /** Checks every address it connects to. Contract: gateway.md 10.2. */

@@ -1,10 +1,10 @@
-import type { Dispatcher } from 'undici'
+import type { Dispatcher, OutboundRequest } from '../outbound/dispatcher.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
 import { baseOf, labelOf, lazily, NO_EDITS, textOf, unserved } from './base.ts'
 import { generateVerb } from './gemini.ts'
 import { readyHeaders, withForwarded } from './headers.ts'
 import { modelPath } from './model-path.ts'
-import type { Upstream, UpstreamCall, UpstreamRequest } from './upstream.ts'
+import type { Upstream, UpstreamCall } from './upstream.ts'
 
 const isClaude = (model: string): boolean => model.startsWith('claude')
 
@@ -37,7 +37,7 @@ export function vertexUpstream(
       const path = `${publishers}/${pathOf(call)}`
       const relayed = call.surface === 'messages' || call.surface === 'count_tokens' ? ['anthropic-beta'] : []
       const known = withForwarded(headers, call.forwarded, relayed)
-      const bearing = (token: string): UpstreamRequest => ({
+      const bearing = (token: string): OutboundRequest => ({
         method: 'POST',
         origin,
         path,

@@ -7,7 +7,8 @@ import {
   type JsonAnswer,
   type StreamStep,
 } from '../exchange/exchange.ts'
-import { AddressRefusedError, UpstreamAuthError, type UpstreamCall, type UpstreamRequest } from '../kinds/upstream.ts'
+import { AddressRefusedError, UpstreamAuthError, type UpstreamCall } from '../kinds/upstream.ts'
+import { NetworkError, type OutboundRequest } from '../outbound/dispatcher.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import { Outflow } from './outflow.ts'
 import type { PlaneLog } from './parts.ts'
@@ -239,7 +240,7 @@ export class Attempt implements WireEvents {
     }
   }
 
-  #dispatch(request: UpstreamRequest, body: Buffer, part: number): void {
+  #dispatch(request: OutboundRequest, body: Buffer, part: number): void {
     if (this.isOver) return
     this.origin = request.origin
     const wire = new Wire(this, part)
@@ -278,7 +279,7 @@ export class Attempt implements WireEvents {
       return this.#fail('connect', 'upstream_error', message)
     }
     const code: unknown = Reflect.get(error, 'code')
-    if (/TIMEOUT|TIMEDOUT/.test(String(code))) {
+    if (code === 'ETIMEDOUT') {
       return this.#fail('connect', 'upstream_timeout', 'no connection to the provider came about in time')
     }
     // The message may name internal addresses; the code says what happened.
@@ -363,9 +364,7 @@ export class Attempt implements WireEvents {
 const EMPTY: Buffer = Buffer.alloc(0)
 
 const isOfNetwork = (error: Error): boolean =>
-  error instanceof AddressRefusedError ||
-  'syscall' in error ||
-  ('code' in error && String(error.code).startsWith('UND_ERR_'))
+  error instanceof AddressRefusedError || error instanceof NetworkError || 'syscall' in error
 
 const CONTENT_TYPE = ['content-type']
 const REQUEST_IDS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'apim-request-id']

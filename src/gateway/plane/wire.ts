@@ -1,5 +1,6 @@
-import type { Dispatcher } from 'undici'
-import type { Upstream, UpstreamRequest } from '../kinds/upstream.ts'
+import type { Upstream } from '../kinds/upstream.ts'
+import { recordOf } from '../outbound/answer-head.ts'
+import type { AnswerHandler, Line, OutboundRequest } from '../outbound/dispatcher.ts'
 
 /** What comes of one request to a provider. Nothing comes any more once it was cut. */
 export interface WireEvents {
@@ -13,61 +14,56 @@ export interface WireEvents {
   failed(wire: Wire, error: Error): void
 }
 
-/**
- * One request to a provider. It takes undici's raw callbacks, which hand on headers and chunks as they were read: the wrapped
- * ones build an object of the headers for every answer.
- */
-export class Wire implements Dispatcher.DispatchHandler {
+/** One request to a provider. */
+export class Wire implements AnswerHandler {
   status = 0
   /** Of an answer that is read whole. */
   readonly chunks: Buffer[] = []
   /** Which of the calls that answer a request together. */
   readonly part: number
-  /** Names and values in turn. */
-  #head: readonly Buffer[] = []
+  /** Of the answer: names, in small letters, and values in turn. */
+  #fields: readonly string[] = []
   readonly #events: WireEvents
-  #abort: (() => void) | undefined
+  #line: Line | undefined
   #isOver = false
-  /** Reads on. */
-  resume: () => void = () => undefined
 
   constructor(events: WireEvents, part: number) {
     this.#events = events
     this.part = part
   }
 
-  send({ dispatcher }: Upstream, { origin, path, method, headers }: UpstreamRequest, body: Buffer): void {
-    if (this.#isOver) return
-    dispatcher.dispatch({ origin, path, method, headers, body }, this)
+  send({ dispatcher }: Upstream, request: OutboundRequest, body: Buffer): void {
+    if (!this.#isOver) dispatcher.dispatch(request, body, this)
+  }
+
+  /** Reads on. */
+  resume(): void {
+    this.#line?.resume(this)
   }
 
   /** Closes the connection, at once or as soon as it stands; nothing is told of it. */
   cut(): void {
     this.#isOver = true
-    this.#abort?.()
+    this.#line?.abort(this)
   }
 
-  onConnect(abort: () => void): void {
-    this.#abort = abort
-    if (this.#isOver) abort()
+  onConnect(line: Line): void {
+    this.#line = line
+    if (this.#isOver) line.abort(this)
     else this.#events.sent()
   }
 
-  onHeaders(status: number, head: Buffer[], resume: () => void): boolean {
-    if (status < 200 || this.#isOver) return true
+  onHeaders(status: number, fields: readonly string[]): void {
     this.status = status
-    this.#head = head
-    this.resume = resume
+    this.#fields = fields
     this.#events.answered(this)
-    return true
   }
 
   onData(chunk: Buffer): boolean {
-    return this.#isOver || this.#events.data(this, chunk)
+    return this.#events.data(this, chunk)
   }
 
   onComplete(): void {
-    if (this.#isOver) return
     this.#isOver = true
     this.#events.ended(this)
   }
@@ -85,27 +81,15 @@ export class Wire implements Dispatcher.DispatchHandler {
 
   /** The first of these headers that the answer has; names in small letters. */
   header(names: readonly string[]): string | undefined {
-    for (let i = 0; i + 1 < this.#head.length; i += 2) {
-      if (isNamed(this.#head[i], names)) return this.#head[i + 1]?.toString('latin1')
+    for (let i = 0; i + 1 < this.#fields.length; i += 2) {
+      if (names.includes(this.#fields[i] ?? '')) return this.#fields[i + 1]
     }
     return undefined
   }
 
   headers(): Record<string, string> {
-    const headers: Record<string, string> = {}
-    for (let i = 0; i + 1 < this.#head.length; i += 2) {
-      headers[String(this.#head[i]).toLowerCase()] = this.#head[i + 1]?.toString('latin1') ?? ''
-    }
-    return headers
+    return recordOf(this.#fields)
   }
 }
 
 const EMPTY: Buffer = Buffer.alloc(0)
-
-/** Most headers are not looked at beyond their length. */
-function isNamed(header: Buffer | undefined, names: readonly string[]): boolean {
-  for (const name of names) {
-    if (header?.length === name.length && header.toString('latin1').toLowerCase() === name) return true
-  }
-  return false
-}

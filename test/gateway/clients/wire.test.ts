@@ -1,7 +1,7 @@
-import { request as send, type Dispatcher } from 'undici'
 import { afterEach, expect, test } from 'vitest'
 import type { Upstream, UpstreamCall } from '../../../src/gateway/kinds/upstream.ts'
 import type { Kind } from '../../../src/gateway/model.ts'
+import { wholeAnswer, type WholeAnswer } from '../../../src/gateway/outbound/whole-answer.ts'
 import type { OpenCredential } from '../../../src/gateway/state/organization-state.ts'
 import { startFakeModel, type FakeModel, type FakeOptions } from '../../support/fake-model/index.ts'
 import { AWS_REGION } from '../../support/fake-model/providers/aws.ts'
@@ -32,15 +32,16 @@ function opened({ credential: fields }: FakeModel, kind: Kind, more: Partial<Ope
   })
 }
 
-async function post(upstream: Upstream, of: Partial<UpstreamCall>, body: unknown): Promise<Dispatcher.ResponseData> {
+async function post(upstream: Upstream, of: Partial<UpstreamCall>, body: unknown): Promise<WholeAnswer> {
   const bytes = Buffer.from(JSON.stringify(body))
-  const { method, origin, path, headers } = await upstream.request(call({ ...of, body: bytes }))
-  return send(origin + path, { method, headers, body: bytes, dispatcher: upstream.dispatcher })
+  const request = await upstream.request(call({ ...of, body: bytes }))
+  const options = { body: bytes, signal: AbortSignal.timeout(5000), maxBytes: 1_000_000 }
+  return wholeAnswer(upstream.dispatcher, request, options)
 }
 
 async function answer(upstream: Upstream, of: Partial<UpstreamCall>, body: unknown): Promise<string> {
   const response = await post(upstream, of, body)
-  return `${response.statusCode} ${await response.body.text()}`
+  return `${response.status} ${response.body.toString()}`
 }
 
 const messages = [{ role: 'user', content: 'Hello there' }]
@@ -87,9 +88,8 @@ test('gateway#70 a skewed clock is learnt from one refusal; API keys need no sig
   const fake = await start({ provider: 'bedrock', clock })
   const upstream = upstreams()(opened(fake, 'bedrock'))
   const refused = await post(upstream, { model: 'm' }, converse)
-  expect(refused.statusCode).toBe(403)
-  const headers = Object.fromEntries(Object.entries(refused.headers).map(([name, value]) => [name, String(value)]))
-  expect(upstream.learnSkew?.(403, headers, Buffer.from(await refused.body.arrayBuffer()))).toBe(true)
+  expect(refused.status).toBe(403)
+  expect(upstream.learnSkew?.(403, refused.headers, refused.body)).toBe(true)
   expect(await answer(upstream, { model: 'm' }, converse)).toMatch(/^200/)
   const byKey = upstreams()(
     credential('bedrock', { baseUrl: fake.url, secrets: { api_key: BEDROCK_API_KEY }, config: { region: AWS_REGION } }),

@@ -1,5 +1,4 @@
 import { crc32 } from 'node:zlib'
-import type { Dispatcher } from 'undici'
 import { modelTableSchema } from '../../../src/gateway/cost/model-table.ts'
 import type { Exchange, InferenceRequest, StreamStep } from '../../../src/gateway/exchange/exchange.ts'
 import { UpstreamFault } from '../../../src/gateway/exchange/exchange.ts'
@@ -61,7 +60,7 @@ export function candidateOf(kind: Kind, options: CandidateOptions = {}): Candida
     dialectOf: () => dialect,
     serves: () => true,
     request: () => ({ method: 'POST', origin: '', path: '', headers: [] }),
-    dispatcher: {} as Dispatcher,
+    dispatcher: { dispatch: () => undefined },
   }
   return {
     upstream,

@@ -3,8 +3,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { text } from 'node:stream/consumers'
 import { createUpstreams, type UpstreamParts } from '../../../src/gateway/kinds/index.ts'
 import { createNetwork, type Network, type NetworkParts } from '../../../src/gateway/kinds/network.ts'
-import type { Upstream, UpstreamCall, UpstreamRequest } from '../../../src/gateway/kinds/upstream.ts'
+import type { Upstream, UpstreamCall } from '../../../src/gateway/kinds/upstream.ts'
 import type { Kind } from '../../../src/gateway/model.ts'
+import type { OutboundRequest } from '../../../src/gateway/outbound/dispatcher.ts'
 import type { OpenCredential } from '../../../src/gateway/state/organization-state.ts'
 import { adjustableClock } from '../../support/memory-api.ts'
 import { openCredential } from '../open-credential.ts'
@@ -55,7 +56,7 @@ export function upstreams(parts: Partial<UpstreamParts> = {}): (credential: Open
   })
 }
 
-export const headersOf = ({ headers }: UpstreamRequest): Record<string, string> => {
+export const headersOf = ({ headers }: OutboundRequest): Record<string, string> => {
   const found: Record<string, string> = {}
   for (let i = 0; i < headers.length; i += 2) found[headers[i] ?? ''] = headers[i + 1] ?? ''
   return found

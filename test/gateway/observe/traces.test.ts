@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Agent } from 'undici'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { InferenceRequest } from '../../../src/gateway/exchange/exchange.ts'
 import { createGatewayMetrics } from '../../../src/gateway/observe/metrics.ts'
@@ -40,7 +39,7 @@ const candidate: Candidate = {
     request: () => {
       throw new Error('calls nobody')
     },
-    dispatcher: new Agent(),
+    dispatcher: { dispatch: () => undefined },
   },
   model: 'gpt-5-deployment',
   name: 'gpt-5',

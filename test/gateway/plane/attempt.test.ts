@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { Attempt, type AttemptEnd } from '../../../src/gateway/plane/attempt.ts'
 import { AddressRefusedError } from '../../../src/gateway/kinds/upstream.ts'
+import { NetworkError } from '../../../src/gateway/outbound/dispatcher.ts'
 import { Turn } from '../../../src/gateway/plane/turn.ts'
 import { Watch } from '../../../src/gateway/plane/watch.ts'
 import { candidateOf, chat } from '../exchange/support.ts'
@@ -61,7 +62,7 @@ test('gateway#31 whoever gives the token of a call cannot be reached: as if the 
     error: { code: 'upstream_error', message: 'the provider cannot be reached (ENOTFOUND)' },
   })
   expect(told).toEqual([])
-  const late = Object.assign(new Error('slow'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
+  const late = new NetworkError('ETIMEDOUT', 'slow')
   expect((await unsent(late)).end.fault).toMatchObject({ class: 'connect', error: { code: 'upstream_timeout' } })
 })
 

@@ -313,7 +313,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
-    await network.close()
+    network.close()
   })
   const port = portOf(server)
   const open = async (path: string, body?: unknown, asked: CallOptions = {}): Promise<IncomingMessage> => {

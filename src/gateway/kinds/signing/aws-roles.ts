@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Dispatcher } from 'undici'
+import type { Dispatcher } from '../../outbound/dispatcher.ts'
 import { z } from 'zod'
 import { jsonOf } from '../../../base/json.ts'
 import { UpstreamAuthError } from '../upstream.ts'
@@ -74,7 +74,7 @@ export class AwsRoles {
   async #byContainer(url: string): Promise<Lease<AwsKeys>> {
     const file = this.#variable('AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE')
     const token = file === undefined ? this.#variable('AWS_CONTAINER_AUTHORIZATION_TOKEN') : await secretIn(file)
-    const answer = await this.#call(url, token === undefined ? {} : { headers: { authorization: token } })
+    const answer = await this.#call(url, token === undefined ? {} : { headers: ['authorization', token] })
     return keysTold('the container endpoint', answer)
   }
 
@@ -87,10 +87,10 @@ export class AwsRoles {
       })
     const session = await call('api/token', {
       method: 'PUT',
-      headers: { 'x-aws-ec2-metadata-token-ttl-seconds': '21600' },
+      headers: ['x-aws-ec2-metadata-token-ttl-seconds', '21600'],
     })
     if (session.status !== 200) throw refusal('instance metadata', session.status, undefined)
-    const headers = { 'x-aws-ec2-metadata-token': session.text.trim() }
+    const headers = ['x-aws-ec2-metadata-token', session.text.trim()]
     const list = await call('meta-data/iam/security-credentials/', { headers })
     const [role = ''] = list.text.trim().split('\n')
     if (list.status === 404 || role === '') throw noRole()

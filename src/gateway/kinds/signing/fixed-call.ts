@@ -1,4 +1,5 @@
-import type { Dispatcher } from 'undici'
+import type { Dispatcher } from '../../outbound/dispatcher.ts'
+import { wholeAnswer } from '../../outbound/whole-answer.ts'
 import { UpstreamAuthError } from '../upstream.ts'
 
 const PATIENCE_MS = 5000
@@ -6,31 +7,28 @@ const MAX_BYTES = 1024 * 1024
 
 export interface FixedCall {
   readonly method?: 'GET' | 'POST' | 'PUT'
-  readonly headers?: Record<string, string> | string[]
+  /** Names and values in turn. */
+  readonly headers?: readonly string[]
   readonly body?: string
 }
 
 export interface FixedAnswer {
   readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly headers: Readonly<Record<string, string>>
   readonly text: string
 }
 
 /** One of the calls by which credentials are had: to an address that no user wrote, small, soon over. */
-export async function fixedCall(dispatcher: Dispatcher, url: string, call: FixedCall = {}): Promise<FixedAnswer> {
-  const signal = AbortSignal.timeout(PATIENCE_MS)
+export async function fixedCall(
+  dispatcher: Dispatcher,
+  url: string,
+  { method = 'GET', headers = [], body = '' }: FixedCall = {},
+): Promise<FixedAnswer> {
   const { origin, pathname, search } = new URL(url)
-  const target = { origin, path: pathname + search, method: call.method ?? 'GET' }
-  const { statusCode: status, headers, body } = await dispatcher.request({ ...call, ...target, signal })
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    if (!Buffer.isBuffer(chunk)) continue
-    size += chunk.length
-    if (size > MAX_BYTES) throw new Error(`${origin} answers more than ${MAX_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return { status, headers, text: Buffer.concat(chunks).toString() }
+  const request = { method, origin, path: pathname + search, headers }
+  const options = { body: Buffer.from(body), signal: AbortSignal.timeout(PATIENCE_MS), maxBytes: MAX_BYTES }
+  const answer = await wholeAnswer(dispatcher, request, options)
+  return { status: answer.status, headers: answer.headers, text: answer.body.toString() }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici'
+import type { Dispatcher } from '../../outbound/dispatcher.ts'
 import { z } from 'zod'
 import { sha256 } from '../../../base/hash.ts'
 import { jsonOf } from '../../../base/json.ts'
@@ -56,7 +56,7 @@ export class GoogleTokens {
     const assertion = await signAssertion(account, Math.floor(now / 1000))
     const { status, text } = await fixedCall(dispatcher(), tokenAddress, {
       method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      headers: ['content-type', 'application/x-www-form-urlencoded'],
       body: new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }).toString(),
     })
     return tokenOf('the token exchange', status, text, now)
@@ -66,7 +66,7 @@ export class GoogleTokens {
     const { clock, dispatcher, metadataHost } = this.#parts
     const now = clock.now()
     const url = `http://${metadataHost}/computeMetadata/v1/instance/service-accounts/default/token`
-    const { status, text } = await fixedCall(dispatcher(), url, { headers: { 'metadata-flavor': 'Google' } }).catch(
+    const { status, text } = await fixedCall(dispatcher(), url, { headers: ['metadata-flavor', 'Google'] }).catch(
       (error: unknown) => {
         throw new UpstreamAuthError('this machine has no role: its metadata server does not answer', { cause: error })
       },

@@ -1,0 +1,100 @@
+import { asError } from '../../base/errors.ts'
+import type { Connect } from './connect.ts'
+import { Connection, type ConnectionOwner } from './connection.ts'
+import { NetworkError, type AnswerHandler } from './dispatcher.ts'
+
+/** Longer than the pauses of a busy gateway, shorter than most peers keep connections that do not say how long. */
+const KEEP_MS = 30_000
+const KEEP_MOST_MS = 300_000
+/** What a request takes to arrive: behind the time that a peer tells, it would find the connection closed. */
+const MARGIN_MS = 1000
+const SWEEP_MS = 1000
+
+export interface PoolParts {
+  readonly connect: Connect
+  /** For a connection, in ms. */
+  readonly connectMs: number
+  /** It has no connections any more. */
+  readonly emptied: () => void
+}
+
+/** The connections to one origin: as many as there are requests at once, and those that are idle. */
+export class Pool implements ConnectionOwner {
+  readonly #parts: PoolParts
+  readonly #opening = new Set<AbortController>()
+  readonly #connections = new Set<Connection>()
+  /** The one that was used last is used next, so that those too many become old. */
+  readonly #idle: Connection[] = []
+  #sweeper: NodeJS.Timeout | undefined
+
+  constructor(parts: PoolParts) {
+    this.#parts = parts
+  }
+
+  /** @param head of the request, as it goes over the wire */
+  send(head: string, body: Buffer, handler: AnswerHandler): void {
+    const now = performance.now()
+    for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
+      if (idle.usableUntil > now) return idle.send(head, body, handler)
+      idle.destroy()
+    }
+    void this.#open(head, body, handler)
+  }
+
+  freed(connection: Connection, keepAliveMs: number | undefined): void {
+    const lastsMs = keepAliveMs === undefined ? KEEP_MS : Math.min(keepAliveMs - MARGIN_MS, KEEP_MOST_MS)
+    connection.usableUntil = performance.now() + lastsMs
+    this.#idle.push(connection)
+    this.#sweeper ??= setTimeout(() => this.#sweep(), SWEEP_MS).unref()
+  }
+
+  closed(connection: Connection): void {
+    this.#connections.delete(connection)
+    const at = this.#idle.indexOf(connection)
+    if (at >= 0) this.#idle.splice(at, 1)
+    this.#tellIfEmpty()
+  }
+
+  /** Ends all connections; whoever waits for something is told. */
+  destroy(): void {
+    const closing = new NetworkError('ECONNRESET', 'all connections are closed')
+    for (const opening of this.#opening) opening.abort(closing)
+    for (const connection of this.#connections) connection.destroy()
+    clearTimeout(this.#sweeper)
+  }
+
+  async #open(head: string, body: Buffer, handler: AnswerHandler): Promise<void> {
+    const { connect, connectMs } = this.#parts
+    const opening = new AbortController()
+    const late = new NetworkError('ETIMEDOUT', `no connection came about within ${connectMs} ms`)
+    const timer = setTimeout(() => opening.abort(late), connectMs)
+    this.#opening.add(opening)
+    try {
+      const socket = await connect(opening.signal)
+      if (opening.signal.aborted) {
+        socket.destroy()
+        throw asError(opening.signal.reason)
+      }
+      const connection = new Connection(socket, this)
+      this.#connections.add(connection)
+      connection.send(head, body, handler)
+    } catch (error) {
+      handler.onError(asError(error))
+    } finally {
+      clearTimeout(timer)
+      this.#opening.delete(opening)
+      this.#tellIfEmpty()
+    }
+  }
+
+  /** Closes what is too old to be used. */
+  #sweep(): void {
+    const now = performance.now()
+    for (const connection of this.#idle.filter(({ usableUntil }) => usableUntil <= now)) connection.destroy()
+    this.#sweeper = this.#idle.length > 0 ? setTimeout(() => this.#sweep(), SWEEP_MS).unref() : undefined
+  }
+
+  #tellIfEmpty(): void {
+    if (this.#connections.size === 0 && this.#opening.size === 0) this.#parts.emptied()
+  }
+}
