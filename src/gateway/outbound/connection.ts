@@ -39,6 +39,11 @@ export class Connection implements AnswerEvents, Line {
     })
   }
 
+  /** Whether an idle one may serve a request. @param now monotonic, in ms */
+  isUsable(now: number): boolean {
+    return this.usableUntil > now && !this.#socket.destroyed
+  }
+
   /** It must be idle. @param head of the request, as it goes over the wire */
   send(head: string, body: Buffer, handler: AnswerHandler): void {
     this.#handler = handler

@@ -35,7 +35,7 @@ export class Pool implements ConnectionOwner {
   send(head: string, body: Buffer, handler: AnswerHandler): void {
     const now = performance.now()
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
-      if (idle.usableUntil > now) return idle.send(head, body, handler)
+      if (idle.isUsable(now)) return idle.send(head, body, handler)
       idle.destroy()
     }
     void this.#open(head, body, handler)
@@ -90,7 +90,7 @@ export class Pool implements ConnectionOwner {
   /** Closes what is too old to be used. */
   #sweep(): void {
     const now = performance.now()
-    for (const connection of this.#idle.filter(({ usableUntil }) => usableUntil <= now)) connection.destroy()
+    for (const connection of this.#idle.filter((idle) => !idle.isUsable(now))) connection.destroy()
     this.#sweeper = this.#idle.length > 0 ? setTimeout(() => this.#sweep(), SWEEP_MS).unref() : undefined
   }
 
