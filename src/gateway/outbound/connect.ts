@@ -29,7 +29,7 @@ const PROBE_MS = 60_000
 /** TCP, and TLS where the target is secure: the certificate is verified whatever the environment says. */
 export function connector({ target, addresses, secureContext }: ConnectParts): Connect {
   const { host, port, secure } = target
-  /** Of the connection before: the next one takes half as many round trips. */
+  /** Of a connection before: with it the next one needs no certificate. */
   let session: Buffer | undefined
   const open = (lookup: LookupFunction): Socket => {
     const to = { host, port, lookup, autoSelectFamily: true }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTlsServer } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { connector } from '../../../src/gateway/outbound/connect.ts'
@@ -11,13 +11,9 @@ import { createAuthority } from '../../support/certificates.ts'
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const EMPTY = Buffer.alloc(0)
 
-/** A server that does with each connection as it is told, and what was sent to it. */
-async function server(serve: (socket: Socket, number: number) => void) {
-  const sockets: Socket[] = []
-  const listener = createServer((socket) => {
-    socket.on('error', () => undefined)
-    serve(socket, sockets.push(socket))
-  }).listen(0, '127.0.0.1')
+/** Listens until the test ends; gives its port. */
+async function listen(listener: Server, sockets: readonly Socket[]): Promise<number> {
+  listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy()
@@ -25,7 +21,17 @@ async function server(serve: (socket: Socket, number: number) => void) {
   })
   const address = listener.address()
   if (address === null || typeof address === 'string') throw new Error('a server without a port')
-  return { origin: `http://127.0.0.1:${address.port}`, sockets }
+  return address.port
+}
+
+/** A server that does with each connection as it is told, and those connections. */
+async function server(serve: (socket: Socket, number: number) => void) {
+  const sockets: Socket[] = []
+  const listener = createServer((socket) => {
+    socket.on('error', () => undefined)
+    serve(socket, sockets.push(socket))
+  })
+  return { origin: `http://127.0.0.1:${await listen(listener, sockets)}`, sockets }
 }
 
 /** One that answers whatever it is sent; by the number of the connection. */
@@ -319,16 +325,9 @@ test('a TLS session is taken up again', async () => {
     reused.push(socket.isSessionReused())
     sockets.push(socket)
     socket.on('data', () => socket.write(OK))
-  }).listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    listener.close()
   })
-  const address = listener.address()
-  if (address === null || typeof address === 'string') throw new Error('a server without a port')
+  const origin = `https://localhost:${await listen(listener, sockets)}`
   const way = outbound({ ca: authority.ca })
-  const origin = `https://localhost:${address.port}`
   await ask(way, post(origin))
   await Promise.all([ask(way, post(origin)), ask(way, post(origin))])
   expect(reused).toEqual([false, true])
