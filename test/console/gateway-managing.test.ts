@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { PASSWORD } from '../platform/support.ts'
 import { CLAUDE, describeGatewayInBrowser, MEMBER, signIn } from './gateway-browser.ts'
 
@@ -253,18 +253,20 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
   test('gateway#111 a long list is shown in parts, and what is looked for stays found', async () => {
     const { page, open, site } = at()
     const made: { id: number }[] = []
+    onTestFinished(async () => {
+      for (const { id } of made) await site.manage('DELETE', `keys/${id}`)
+    })
     for (let i = 0; i < 102; i++) made.push(await site.manage('POST', 'keys', { name: `many-${i}` }))
     await open('/gateway/keys')
     const rows = page.getByRole('table', { name: 'Keys' }).locator('tbody > tr')
-    expect(await rows.count()).toBe(100)
+    await expect.poll(() => rows.count()).toBe(100)
     await page.getByRole('button', { name: /^Show \d+ more$/ }).click()
-    expect(await rows.count()).toBeGreaterThan(101)
+    await expect.poll(() => rows.count()).toBeGreaterThan(101)
     await page.getByRole('searchbox', { name: 'Find in Keys' }).fill('Many-101')
-    expect(await rows.count()).toBe(1)
+    await expect.poll(() => rows.count()).toBe(1)
     await page.getByRole('button', { name: 'Disable many-101' }).click()
     await page.getByText('many-101 is disabled.').waitFor()
-    expect(await rows.count()).toBe(1)
-    for (const { id } of made) await site.manage('DELETE', `keys/${id}`)
+    await expect.poll(() => rows.count()).toBe(1)
   })
 
   test('gateway#111 what the server finds too much leaves the choices, and what was asked first does not come last', async () => {
@@ -293,7 +295,9 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
       .waitFor()
     await by.selectOption('user')
     await page.getByText('out of order').waitFor()
+    const early = page.waitForRequest(/group_by=surface/)
     await by.selectOption('surface')
+    await early
     await by.selectOption('provider')
     await page
       .getByRole('table', { name: 'By group' })
@@ -307,6 +311,34 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
       .getByRole('row', { name: /^anthropic/ })
       .waitFor()
     expect(await page.getByRole('rowheader', { name: 'chat', exact: true }).count()).toBe(0)
+  })
+
+  test('gateway#111 what somebody types outlasts a page that comes meanwhile', async () => {
+    const { page, open, site } = at()
+    expect(await site.chat(CLAUDE)).toBe(200)
+    let id = ''
+    await expect
+      .poll(async () => (id = (await site.manage('GET', 'usage?limit=1')).usage[0]?.request_id ?? ''))
+      .toMatch(/^req_/)
+    await open('/gateway/usage')
+    const field = page.getByLabel('Request id')
+    await field.waitFor()
+    let held: (() => void) | undefined
+    const holding = new Promise<void>((resolve) => (held = resolve))
+    await page.route(/outcome=ok/, async (route) => {
+      await holding
+      return route.continue()
+    })
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('ok')
+    await field.pressSequentially(id)
+    const late = page.waitForResponse(/outcome=ok/)
+    held?.()
+    await (await late).finished()
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    expect(await field.inputValue()).toBe(id)
+    await field.press('Enter')
+    await expect.poll(() => page.getByRole('table', { name: 'Requests' }).locator('tbody > tr').count()).toBe(1)
+    expect(new URL(page.url()).searchParams.get('request_id')).toBe(id)
   })
 
   test('gateway#111 a session that ends in the middle asks for a sign-in, and the work goes on', async () => {

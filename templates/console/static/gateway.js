@@ -17,6 +17,7 @@ export function page(build, controls = () => []) {
     const back = keepPlace()
     main.setAttribute('aria-busy', 'true')
     const { isGood, content, buttons } = await built()
+    await written()
     // What was asked for first may come last.
     if (turn !== asked) return
     main.replaceChildren(...[...controls(show), ...content].filter(Boolean))
@@ -38,6 +39,19 @@ export function page(build, controls = () => []) {
     if (!isShown) show()
   })
   return show()
+}
+
+/** The field that somebody writes into, until they are done with it. */
+let writing
+main.addEventListener('input', ({ target }) => (writing = target))
+for (const end of ['change', 'focusout']) main.addEventListener(end, () => (writing = undefined))
+
+/** Waits for that end: a page that is made anew would take what was written. */
+async function written() {
+  if (!writing) return
+  await new Promise((resolve) => {
+    for (const end of ['change', 'focusout']) main.addEventListener(end, resolve, { once: true })
+  })
 }
 
 /** What the address of the page chooses, of `usual`: names, and what they are without it. */
