@@ -14,7 +14,7 @@
  * weights [--calls 50000]: shares of three weighted credentials, one of which goes down and returns: within one in a hundred.
  * streams [--minutes 10] [--streams 500]: so many streams at once; memory must stay flat.
  * soak [--minutes 30] [--rate 150]: calls of every sort; memory must stay flat, the books exact.
- * streams and soak write a line a minute to --out (memory.jsonl).
+ * streams and soak write a line a minute to --out (node_modules/.cache/bench/memory.jsonl).
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -91,7 +91,7 @@ const { values } = parseArgs({
     rate: { type: 'string' },
     seconds: { type: 'string' },
     streams: { type: 'string', default: '500' },
-    out: { type: 'string', default: 'memory.jsonl' },
+    out: { type: 'string', default: 'node_modules/.cache/bench/memory.jsonl' },
   },
 })
 const given = (name: 'calls' | 'minutes' | 'rate' | 'seconds' | 'streams', otherwise = 0): number =>

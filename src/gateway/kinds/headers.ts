@@ -1,5 +1,6 @@
 import { version } from '../../base/version.ts'
 import type { Kind } from '../model.ts'
+import { isHeaderValue } from '../outbound/request-head.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
 import { UpstreamAuthError } from './upstream.ts'
 
@@ -7,7 +8,6 @@ import { UpstreamAuthError } from './upstream.ts'
 const RESERVED =
   /^(?:host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|cookie|proxy-.*)$/
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Whether a kind carries its credential in this header. */
 function isCredential(kind: Kind, { auth }: Readonly<Record<string, unknown>>, name: string): boolean {
@@ -29,7 +29,7 @@ export function checkCustomHeader(
   if (!TOKEN.test(name)) return 'is no header name'
   if (RESERVED.test(name.toLowerCase())) return 'is a header of the connection'
   if (isCredential(kind, config, name.toLowerCase())) return 'is the header of the credential itself'
-  return VALUE.test(value) ? undefined : 'has a value that no header can carry'
+  return isHeaderValue(value) ? undefined : 'has a value that no header can carry'
 }
 
 /**
@@ -46,7 +46,7 @@ export function readyHeaders({ customHeaders }: OpenCredential, own: Readonly<Re
   }
   for (const [name, value] of Object.entries({ ...ours, ...own })) headers.set(name, value)
   for (const [name, value] of headers) {
-    if (!VALUE.test(value))
+    if (!isHeaderValue(value))
       throw new UpstreamAuthError(`the value of the header ${name} holds what no header can carry`)
   }
   return [...headers].flat()

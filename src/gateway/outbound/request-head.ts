@@ -3,6 +3,9 @@ import type { OutboundRequest } from './dispatcher.ts'
 const PATH = /^\/[\x21-\x7e]*$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
+/** Whether a header can carry it. Source: RFC 9110, section 5.5. */
+export const isHeaderValue = (text: string): boolean => VALUE.test(text)
+
 /**
  * The head of a request as it goes over the wire, in Latin-1. Source: RFC 9112, section 3.
  * @param length of the body
@@ -13,7 +16,7 @@ export function headOf({ method, path, headers }: OutboundRequest, host: string,
   let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const [name = '', value = ''] = [headers[i], headers[i + 1]]
-    if (!VALUE.test(value)) throw new TypeError(`the header ${name} holds what none can`)
+    if (!isHeaderValue(value)) throw new TypeError(`the header ${name} holds what none can`)
     head += `${name}: ${value}\r\n`
   }
   if (method !== 'GET') head += `content-length: ${length}\r\n`

@@ -210,6 +210,29 @@ test('an idle connection that says something, ends or grows old is closed', asyn
   expect(sockets).toHaveLength(4)
 })
 
+test('an idle connection that has just been closed is not taken for another request', async () => {
+  const { origin, sockets } = await answering(() => OK)
+  const opened: Socket[] = []
+  const way = new Outbound({
+    connectMs: 2000,
+    connector: ({ hostname: host, port }) => {
+      const target = { host, port: Number(port), secure: false }
+      const connect = connector({ target, addresses: async () => [host], secureContext: createSecureContext })
+      return async (signal) => {
+        const socket = await connect(signal)
+        opened.push(socket)
+        return socket
+      }
+    },
+  })
+  onTestFinished(() => way.destroy())
+  await ask(way, post(origin))
+  // Its end is told in a later turn of the event loop.
+  opened[0]?.destroy()
+  expect((await ask(way, post(origin))).status).toBe(200)
+  expect(sockets).toHaveLength(2)
+})
+
 test('nothing is told behind an abort, and its connection is closed', async () => {
   const { origin, sockets } = await answering(() => 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nbegin')
   const way = outbound()
