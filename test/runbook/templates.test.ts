@@ -156,14 +156,14 @@ describe('values of a run', () => {
       }
       node delay d { duration = secret.key }
       ${edges('a c d b')}`,
-      { secrets: { key: secret }, inputs: { pin: '1234' } },
+      { secrets: { key: secret }, inputs: { pin: 'pin-1234' } },
     )
     const text = JSON.stringify(report)
     expect(output(report, 'a')).toEqual(['***', 'x *** y', expect.stringContaining('***'), '***', '"***"', '***'])
     expect(node(report, 'a')).toMatchObject({ redacted: true })
     expect(output(report, 'c')).toBe('***')
     expect(text).not.toContain(secret)
-    expect(text).not.toContain('1234')
+    expect(text).not.toContain('pin-1234')
     expect(text).not.toContain(Buffer.from(secret).toString('base64').slice(0, 12))
   })
 })
