@@ -1,8 +1,6 @@
-import { once } from 'node:events'
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls, type SecureContext } from 'node:tls'
 import { asError } from '../../base/errors.ts'
-import { endBefore } from '../../http/deadline.ts'
 
 /** Where connections go. */
 export interface Target {
@@ -12,8 +10,15 @@ export interface Target {
   readonly secure: boolean
 }
 
-/** Connects. @throws what the signal was aborted for, AddressRefusedError, or an error of the system */
-export type Connect = (signal: AbortSignal) => Promise<Socket>
+/** Who waits for a connection: it is told one of both, once. */
+export interface Connecting {
+  connected(socket: Socket): void
+  /** @param error AddressRefusedError, one of the system, or what the connection was given up for */
+  failed(error: Error): void
+}
+
+/** Connects. What it returns gives the connection up. */
+export type Connect = (waiting: Connecting) => (reason: Error) => void
 
 export interface ConnectParts {
   readonly target: Target
@@ -44,18 +49,30 @@ export function connector({ target, addresses, secureContext }: ConnectParts): C
     })
     return socket.on('session', (given: Buffer) => (session = given))
   }
-  return async (signal) => {
-    const found = await endBefore(signal, addresses(), () => asError(signal.reason))
-    const socket = open(lookupIn(found)).setNoDelay(true).setKeepAlive(true, PROBE_MS)
-    // Whoever waits for the connection is told; later ones listen for themselves.
-    socket.on('error', () => undefined)
-    try {
-      await once(socket, secure ? 'secureConnect' : 'connect', { signal })
-      return socket
-    } catch (error) {
-      socket.destroy()
-      throw signal.aborted ? asError(signal.reason) : error
+  /** Connections that open together ask once; an address in figures stays what it is. */
+  let asked: Promise<readonly string[]> | undefined
+  const forget = (): void => void (isIP(host) === 0 && (asked = undefined))
+  const find = (): Promise<readonly string[]> => (asked ??= addresses().finally(forget))
+  return (waiting) => {
+    let socket: Socket | undefined
+    let isOver = false
+    const fail = (error: unknown): void => {
+      if (isOver) return
+      isOver = true
+      socket?.destroy()
+      waiting.failed(asError(error))
     }
+    const begin = (found: readonly string[]): void => {
+      if (isOver) return
+      const opened = open(lookupIn(found)).setNoDelay(true).setKeepAlive(true, PROBE_MS)
+      socket = opened.on('error', fail).once(secure ? 'secureConnect' : 'connect', () => {
+        if (isOver) return
+        isOver = true
+        waiting.connected(opened)
+      })
+    }
+    find().then(begin).catch(fail)
+    return fail
   }
 }
 

@@ -1,4 +1,3 @@
-import { asError } from '../../base/errors.ts'
 import type { Connect } from './connect.ts'
 import { Connection, type ConnectionOwner } from './connection.ts'
 import { NetworkError, type AnswerHandler } from './dispatcher.ts'
@@ -21,7 +20,8 @@ export interface PoolParts {
 /** The connections to one origin: as many as there are requests at once, and those that are idle. */
 export class Pool implements ConnectionOwner {
   readonly #parts: PoolParts
-  readonly #opening = new Set<AbortController>()
+  /** What gives up the connections that are on their way. */
+  readonly #opening = new Set<(reason: Error) => void>()
   readonly #connections = new Set<Connection>()
   /** The one that was used last is used next, so that those too many become old. */
   readonly #idle: Connection[] = []
@@ -38,7 +38,7 @@ export class Pool implements ConnectionOwner {
       if (idle.isUsable(now)) return idle.send(head, body, handler)
       idle.destroy()
     }
-    void this.#open(head, body, handler)
+    this.#open(head, body, handler)
   }
 
   freed(connection: Connection, keepAliveMs: number | undefined): void {
@@ -58,33 +58,33 @@ export class Pool implements ConnectionOwner {
   /** Ends all connections; whoever waits for something is told. */
   destroy(): void {
     const closing = new NetworkError('ECONNRESET', 'all connections are closed')
-    for (const opening of this.#opening) opening.abort(closing)
+    for (const giveUp of this.#opening) giveUp(closing)
     for (const connection of this.#connections) connection.destroy()
     clearTimeout(this.#sweeper)
   }
 
-  async #open(head: string, body: Buffer, handler: AnswerHandler): Promise<void> {
+  #open(head: string, body: Buffer, handler: AnswerHandler): void {
     const { connect, connectMs } = this.#parts
-    const opening = new AbortController()
-    const late = new NetworkError('ETIMEDOUT', `no connection came about within ${connectMs} ms`)
-    const timer = setTimeout(() => opening.abort(late), connectMs)
-    this.#opening.add(opening)
-    try {
-      const socket = await connect(opening.signal)
-      if (opening.signal.aborted) {
-        socket.destroy()
-        throw asError(opening.signal.reason)
-      }
-      const connection = new Connection(socket, this)
-      this.#connections.add(connection)
-      connection.send(head, body, handler)
-    } catch (error) {
-      handler.onError(asError(error))
-    } finally {
+    const opened = (): void => {
       clearTimeout(timer)
-      this.#opening.delete(opening)
-      this.#tellIfEmpty()
+      this.#opening.delete(giveUp)
     }
+    const giveUp = connect({
+      connected: (socket) => {
+        opened()
+        const connection = new Connection(socket, this)
+        this.#connections.add(connection)
+        connection.send(head, body, handler)
+      },
+      failed: (error) => {
+        opened()
+        this.#tellIfEmpty()
+        handler.onError(error)
+      },
+    })
+    this.#opening.add(giveUp)
+    const late = (): void => giveUp(new NetworkError('ETIMEDOUT', `no connection came about within ${connectMs} ms`))
+    const timer = setTimeout(late, connectMs)
   }
 
   /** Closes what is too old to be used. */

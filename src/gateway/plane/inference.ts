@@ -50,11 +50,13 @@ export function serveInference(
     if (body instanceof Error) return fail(body)
     visit.bodyMs = parts.monotonic() - since
     visit.bytesIn = body.length
-    try {
-      answer({ parts, watch, visit, family }, body, end, fail)
-    } catch (error) {
-      fail(error)
-    }
+    visit.turn.call(() => {
+      try {
+        answer({ parts, watch, visit, family }, body, end, fail)
+      } catch (error) {
+        fail(error)
+      }
+    })
   })
 }
 

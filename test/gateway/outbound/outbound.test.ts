@@ -218,11 +218,14 @@ test('an idle connection that has just been closed is not taken for another requ
     connector: ({ hostname: host, port }) => {
       const target = { host, port: Number(port), secure: false }
       const connect = connector({ target, addresses: async () => [host], secureContext: createSecureContext })
-      return async (signal) => {
-        const socket = await connect(signal)
-        opened.push(socket)
-        return socket
-      }
+      return (waiting) =>
+        connect({
+          ...waiting,
+          connected: (socket) => {
+            opened.push(socket)
+            waiting.connected(socket)
+          },
+        })
     },
   })
   onTestFinished(() => way.destroy())
