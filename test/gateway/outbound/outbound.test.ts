@@ -320,6 +320,25 @@ test.each([
   expect(listener.told).toEqual(told)
 })
 
+test('connections that open together look their name up once; those after them, again', async () => {
+  const { origin, sockets } = await answering(() => OK)
+  let looks = 0
+  const way = new Outbound({
+    connectMs: 2000,
+    connector: ({ port }) =>
+      connector({
+        target: { host: 'models.example', port: Number(port), secure: false },
+        addresses: async () => (looks++, ['127.0.0.1']),
+        secureContext: createSecureContext,
+      }),
+  })
+  onTestFinished(() => way.destroy())
+  await Promise.all([ask(way, post(origin)), ask(way, post(origin))])
+  expect([looks, sockets.length]).toEqual([1, 2])
+  await Promise.all([1, 2, 3].map(() => ask(way, post(origin))))
+  expect([looks, sockets.length]).toEqual([2, 3])
+})
+
 test('nobody listens, or says that the connection stands', async () => {
   const silent = await server(() => undefined)
   const listener = new Listener()
