@@ -28,6 +28,7 @@ export async function runProgram(
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const child = spawnProgram(args, options)
   const ended = once(child, 'close')
+  child.stdin.on('error', () => undefined) // it may end before it has read all, or any of it
   child.stdin.end(input)
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
   await ended
