@@ -10,7 +10,7 @@ export interface Target {
   readonly secure: boolean
 }
 
-/** Who waits for a connection: it is told one of both, once. */
+/** Who waits for a connection: it is told one of both, once, and unless it gives up, later than it asked. */
 export interface Connecting {
   connected(socket: Socket): void
   /** @param error AddressRefusedError, one of the system, or what the connection was given up for */
@@ -66,7 +66,6 @@ export function connector({ target, addresses, secureContext }: ConnectParts): C
       if (isOver) return
       const opened = open(lookupIn(found)).setNoDelay(true).setKeepAlive(true, PROBE_MS)
       socket = opened.on('error', fail).once(secure ? 'secureConnect' : 'connect', () => {
-        if (isOver) return
         isOver = true
         waiting.connected(opened)
       })

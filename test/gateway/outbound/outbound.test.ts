@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTlsServer } from 'node:tls'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { connector } from '../../../src/gateway/outbound/connect.ts'
 import type { AnswerHandler, Dispatcher, Line, OutboundRequest } from '../../../src/gateway/outbound/dispatcher.ts'
 import { Outbound } from '../../../src/gateway/outbound/outbound.ts'
@@ -320,23 +320,45 @@ test.each([
   expect(listener.told).toEqual(told)
 })
 
-test('connections that open together look their name up once; those after them, again', async () => {
-  const { origin, sockets } = await answering(() => OK)
-  let looks = 0
-  const way = new Outbound({
-    connectMs: 2000,
-    connector: ({ port }) =>
-      connector({
-        target: { host: 'models.example', port: Number(port), secure: false },
-        addresses: async () => (looks++, ['127.0.0.1']),
-        secureContext: createSecureContext,
-      }),
+describe('what a host means', () => {
+  /** A way to `host` that connects to where `addresses` says. */
+  function wayTo(host: string, addresses: () => Promise<string[]>, connectMs = 2000): Outbound {
+    const way = new Outbound({
+      connectMs,
+      connector: ({ port }) =>
+        connector({
+          target: { host, port: Number(port), secure: false },
+          addresses,
+          secureContext: createSecureContext,
+        }),
+    })
+    onTestFinished(() => way.destroy())
+    return way
+  }
+
+  test.each([
+    ['a name is looked up once for connections that open together, and again for later ones', 'models.example', 2],
+    ['an address in figures stays what it is', '127.0.0.1', 1],
+  ])('%s', async (_name, host, looksLater) => {
+    const { origin, sockets } = await answering(() => OK)
+    let looks = 0
+    const way = wayTo(host, async () => (looks++, ['127.0.0.1']))
+    await Promise.all([1, 2].map(() => ask(way, post(origin))))
+    expect([looks, sockets.length]).toEqual([1, 2])
+    await Promise.all([1, 2, 3].map(() => ask(way, post(origin))))
+    expect([looks, sockets.length]).toEqual([looksLater, 3])
   })
-  onTestFinished(() => way.destroy())
-  await Promise.all([ask(way, post(origin)), ask(way, post(origin))])
-  expect([looks, sockets.length]).toEqual([1, 2])
-  await Promise.all([1, 2, 3].map(() => ask(way, post(origin))))
-  expect([looks, sockets.length]).toEqual([2, 3])
+
+  test('a name that is told too late is connected to no more', async () => {
+    const { origin, sockets } = await answering(() => OK)
+    let tell: (addresses: string[]) => void = () => undefined
+    const told = new Promise<string[]>((resolve) => (tell = resolve))
+    const way = wayTo('models.example', () => told, 50)
+    await expect(ask(way, post(origin))).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+    tell(['127.0.0.1'])
+    expect((await ask(way, post(origin))).status).toBe(200)
+    expect(sockets).toHaveLength(1)
+  })
 })
 
 test('nobody listens, or says that the connection stands', async () => {
