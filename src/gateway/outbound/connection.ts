@@ -11,6 +11,8 @@ const SMALL_BYTES = 16 * 1024
 export interface ConnectionOwner {
   /** It may serve another request. @param keepAliveMs how long the other side says that it keeps it */
   freed(connection: Connection, keepAliveMs: number | undefined): void
+  /** It was closed in the middle of a request, of which nobody wants to know more. */
+  aborted(connection: Connection): void
   closed(connection: Connection): void
 }
 
@@ -22,7 +24,7 @@ export class Connection implements AnswerEvents, Line {
   #handler: AnswerHandler | undefined
   /** Of the answer that comes. */
   #head: AnswerHead | undefined
-  /** While it is idle: until when it may be used; monotonic, in ms. */
+  /** While it is idle: until when it may be used; monotonic, in ms. 0: it has not been kept yet. */
   usableUntil = 0
 
   constructor(socket: Socket, owner: ConnectionOwner) {
@@ -61,6 +63,7 @@ export class Connection implements AnswerEvents, Line {
     if (this.#handler !== handler) return
     this.#handler = undefined
     this.#socket.destroy()
+    this.#owner.aborted(this)
   }
 
   resume(handler: AnswerHandler): void {

@@ -17,6 +17,12 @@ export interface PoolParts {
   readonly emptied: () => void
 }
 
+/** Who waits for a connection. */
+interface Waiting {
+  connected(connection: Connection): void
+  failed(error: Error): void
+}
+
 /** The connections to one origin: as many as there are requests at once, and those that are idle. */
 export class Pool implements ConnectionOwner {
   readonly #parts: PoolParts
@@ -25,6 +31,8 @@ export class Pool implements ConnectionOwner {
   readonly #connections = new Set<Connection>()
   /** The one that was used last is used next, so that those too many become old. */
   readonly #idle: Connection[] = []
+  /** How long the other side keeps connections, from what it said last. */
+  #lastsMs = KEEP_MS
   #sweeper: NodeJS.Timeout | undefined
 
   constructor(parts: PoolParts) {
@@ -38,14 +46,24 @@ export class Pool implements ConnectionOwner {
       if (idle.isUsable(now)) return idle.send(head, body, handler)
       idle.destroy()
     }
-    this.#open(head, body, handler)
+    this.#open({
+      connected: (connection) => connection.send(head, body, handler),
+      failed: (error) => handler.onError(error),
+    })
   }
 
   freed(connection: Connection, keepAliveMs: number | undefined): void {
-    const lastsMs = keepAliveMs === undefined ? KEEP_MS : Math.min(keepAliveMs - MARGIN_MS, KEEP_MOST_MS)
-    connection.usableUntil = performance.now() + lastsMs
-    this.#idle.push(connection)
-    this.#sweeper ??= setTimeout(() => this.#sweep(), SWEEP_MS).unref()
+    this.#lastsMs = keepAliveMs === undefined ? KEEP_MS : Math.min(keepAliveMs - MARGIN_MS, KEEP_MOST_MS)
+    this.#keep(connection)
+  }
+
+  /**
+   * An abort costs its connection. Where they are kept, another takes its place at once: an agent that was stopped asks again
+   * soon, and need not wait for one. Where none has been kept, one that is opened and not used may hold up a small server.
+   */
+  aborted(connection: Connection): void {
+    if (connection.usableUntil === 0) return
+    this.#open({ connected: (next) => this.#keep(next), failed: () => undefined })
   }
 
   closed(connection: Connection): void {
@@ -58,12 +76,19 @@ export class Pool implements ConnectionOwner {
   /** Ends all connections; whoever waits for something is told. */
   destroy(): void {
     const closing = new NetworkError('ECONNRESET', 'all connections are closed')
-    for (const giveUp of this.#opening) giveUp(closing)
     for (const connection of this.#connections) connection.destroy()
+    // Behind them: whoever is told may abort, which opens another.
+    for (const giveUp of this.#opening) giveUp(closing)
     clearTimeout(this.#sweeper)
   }
 
-  #open(head: string, body: Buffer, handler: AnswerHandler): void {
+  #keep(connection: Connection): void {
+    connection.usableUntil = performance.now() + this.#lastsMs
+    this.#idle.push(connection)
+    this.#sweeper ??= setTimeout(() => this.#sweep(), SWEEP_MS).unref()
+  }
+
+  #open(waiting: Waiting): void {
     const { connect, connectMs } = this.#parts
     const opened = (): void => {
       clearTimeout(timer)
@@ -74,12 +99,12 @@ export class Pool implements ConnectionOwner {
         opened()
         const connection = new Connection(socket, this)
         this.#connections.add(connection)
-        connection.send(head, body, handler)
+        waiting.connected(connection)
       },
       failed: (error) => {
         opened()
         this.#tellIfEmpty()
-        handler.onError(error)
+        waiting.failed(error)
       },
     })
     this.#opening.add(giveUp)

@@ -38,15 +38,31 @@ async function server(serve: (socket: Socket, number: number) => void) {
 const answering = (answer: (number: number) => string) =>
   server((socket, number) => socket.on('data', () => socket.write(answer(number), 'latin1')))
 
-function outbound({ connectMs = 2000, ca = '' } = {}): Outbound {
+interface WayOptions {
+  connectMs?: number
+  ca?: string
+  /** Is told of each connection, behind its owner. */
+  connected?: (socket: Socket) => void
+}
+
+function outbound({ connectMs = 2000, ca = '', connected }: WayOptions = {}): Outbound {
   const made = new Outbound({
     connectMs,
-    connector: ({ hostname: host, port, protocol }) =>
-      connector({
+    connector: ({ hostname: host, port, protocol }) => {
+      const connect = connector({
         target: { host, port: Number(port), secure: protocol === 'https:' },
         addresses: async () => ['127.0.0.1'],
         secureContext: () => createSecureContext({ ca }),
-      }),
+      })
+      return (waiting) =>
+        connect({
+          ...waiting,
+          connected: (socket) => {
+            waiting.connected(socket)
+            connected?.(socket)
+          },
+        })
+    },
   })
   onTestFinished(() => made.destroy())
   return made
@@ -213,22 +229,7 @@ test('an idle connection that says something, ends or grows old is closed', asyn
 test('an idle connection that has just been closed is not taken for another request', async () => {
   const { origin, sockets } = await answering(() => OK)
   const opened: Socket[] = []
-  const way = new Outbound({
-    connectMs: 2000,
-    connector: ({ hostname: host, port }) => {
-      const target = { host, port: Number(port), secure: false }
-      const connect = connector({ target, addresses: async () => [host], secureContext: createSecureContext })
-      return (waiting) =>
-        connect({
-          ...waiting,
-          connected: (socket) => {
-            opened.push(socket)
-            waiting.connected(socket)
-          },
-        })
-    },
-  })
-  onTestFinished(() => way.destroy())
+  const way = outbound({ connected: (socket) => opened.push(socket) })
   await ask(way, post(origin))
   // Its end is told in a later turn of the event loop.
   opened[0]?.destroy()
@@ -259,6 +260,58 @@ test('an abort of a request that is over leaves the connection to the next', asy
   first.line?.abort(first)
   await second.until('complete')
   expect(sockets).toHaveLength(1)
+})
+
+describe('in place of a connection that is aborted', () => {
+  const BEGIN = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nbegin'
+
+  async function begin(way: Outbound, origin: string): Promise<Listener> {
+    const listener = new Listener()
+    way.dispatch(post(origin), EMPTY, listener)
+    await listener.until('data')
+    return listener
+  }
+  const abort = (listener: Listener): void => listener.line?.abort(listener)
+
+  test('another is opened, and serves the next request', async () => {
+    let answer = OK
+    const { origin, sockets } = await answering(() => answer)
+    let opened = (): void => undefined
+    const way = outbound({ connected: () => opened() })
+    await ask(way, post(origin))
+    answer = BEGIN
+    const listener = await begin(way, origin)
+    answer = OK
+    const another = new Promise<void>((resolve) => (opened = resolve))
+    abort(listener)
+    await another
+    expect((await ask(way, post(origin))).status).toBe(200)
+    expect(sockets).toHaveLength(2)
+  })
+
+  test('none is opened where none has been kept', async () => {
+    const { origin, sockets } = await answering((number) => (number === 1 ? BEGIN : OK))
+    const way = outbound()
+    abort(await begin(way, origin))
+    // One more would have been opened before that of this request.
+    expect((await ask(way, post(origin))).status).toBe(200)
+    expect(sockets).toHaveLength(2)
+  })
+
+  test('none is opened while all are closed', async () => {
+    let answer = OK
+    const { origin } = await answering(() => answer)
+    let opened = 0
+    const way = outbound({ connected: () => opened++ })
+    await Promise.all([ask(way, post(origin)), ask(way, post(origin))])
+    answer = BEGIN
+    const [first, second] = [await begin(way, origin), await begin(way, origin)]
+    first.onError = () => abort(second)
+    second.onError = () => abort(first)
+    way.destroy()
+    await ask(outbound(), post((await answering(() => OK)).origin))
+    expect(opened).toBe(2)
+  })
 })
 
 test('a request that is given up while it connects is not sent', async () => {
