@@ -1,5 +1,5 @@
 import { runProgram } from './program.ts'
-import { keepYoungGenerationSmall } from './young-generation.ts'
+import { prepareCollector } from './collector.ts'
 
-keepYoungGenerationSmall()
+prepareCollector()
 process.exitCode = await runProgram(process.argv.slice(2), process)

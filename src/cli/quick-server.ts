@@ -1,6 +1,6 @@
 import type { Io } from './command.ts'
 import { runPlain } from './plain.ts'
-import { keepYoungGenerationSmall } from './young-generation.ts'
+import { prepareCollector } from './collector.ts'
 
 const VERBS = {
   serve: async () => (await import('./commands/serve.ts')).serve,
@@ -10,6 +10,6 @@ const VERBS = {
 
 /** Runs the verbs that serve. */
 export function runQuick(words: readonly string[], io: Io): Promise<number | undefined> {
-  keepYoungGenerationSmall()
+  prepareCollector()
   return runPlain(VERBS, words, io)
 }

@@ -10,7 +10,7 @@ import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
 import { requireDatabase } from '../stores.ts'
 import { writeStream } from '../streams.ts'
 import { chosenWorkspaces, explained } from '../transfer.ts'
-import { letYoungGenerationGrow } from '../young-generation.ts'
+import { letYoungGenerationGrow } from '../collector.ts'
 
 export const exportFile = defineCommand({
   args: { file: { help: 'New file, compressed when its name ends in .gz; - is standard output' } },

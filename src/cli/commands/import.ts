@@ -19,7 +19,7 @@ import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
 import { requireDatabase } from '../stores.ts'
 import { readStream } from '../streams.ts'
 import { chosenWorkspaces, explained } from '../transfer.ts'
-import { letYoungGenerationGrow } from '../young-generation.ts'
+import { letYoungGenerationGrow } from '../collector.ts'
 
 const SOURCES = ['mem', 'server-memory', 'mem0', 'markdown'] as const
 type Rule = (typeof CONFLICT_RULES)[number]

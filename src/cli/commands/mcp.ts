@@ -3,7 +3,7 @@ import { serveTools } from '../../app/tools.ts'
 import { loadConfig } from '../../config/load.ts'
 import { defineCommand } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
-import { letYoungGenerationGrow } from '../young-generation.ts'
+import { letYoungGenerationGrow } from '../collector.ts'
 
 const { config, 'data-dir': dataDir, 'embedding-model': model, 'api-key': key } = SERVE_FLAGS
 const { 'metadata-driver': metadata, 'vector-driver': vector, 'ledger-driver': ledger } = SERVE_FLAGS

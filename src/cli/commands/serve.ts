@@ -4,7 +4,7 @@ import { loadConfig, type Config } from '../../config/load.ts'
 import { defineCommand, type Io } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
 import { DEFAULT_ENDPOINT } from '../settings.ts'
-import { letYoungGenerationGrow } from '../young-generation.ts'
+import { letYoungGenerationGrow } from '../collector.ts'
 
 export const serve = defineCommand({
   flags: SERVE_FLAGS,

@@ -31,8 +31,6 @@ export class Pool implements ConnectionOwner {
   readonly #connections = new Set<Connection>()
   /** The one that was used last is used next, so that those too many become old. */
   readonly #idle: Connection[] = []
-  /** How long the other side keeps connections, from what it said last. */
-  #lastsMs = KEEP_MS
   #sweeper: NodeJS.Timeout | undefined
 
   constructor(parts: PoolParts) {
@@ -53,8 +51,7 @@ export class Pool implements ConnectionOwner {
   }
 
   freed(connection: Connection, keepAliveMs: number | undefined): void {
-    this.#lastsMs = keepAliveMs === undefined ? KEEP_MS : Math.min(keepAliveMs - MARGIN_MS, KEEP_MOST_MS)
-    this.#keep(connection)
+    this.#keep(connection, keepAliveMs === undefined ? KEEP_MS : Math.min(keepAliveMs - MARGIN_MS, KEEP_MOST_MS))
   }
 
   /**
@@ -63,7 +60,8 @@ export class Pool implements ConnectionOwner {
    */
   aborted(connection: Connection): void {
     if (connection.usableUntil === 0) return
-    this.#open({ connected: (next) => this.#keep(next), failed: () => undefined })
+    // What the other side says of how long it keeps them is about those behind an answer.
+    this.#open({ connected: (next) => this.#keep(next, KEEP_MS), failed: () => undefined })
   }
 
   closed(connection: Connection): void {
@@ -82,8 +80,8 @@ export class Pool implements ConnectionOwner {
     clearTimeout(this.#sweeper)
   }
 
-  #keep(connection: Connection): void {
-    connection.usableUntil = performance.now() + this.#lastsMs
+  #keep(connection: Connection, lastsMs: number): void {
+    connection.usableUntil = performance.now() + lastsMs
     this.#idle.push(connection)
     this.#sweeper ??= setTimeout(() => this.#sweep(), SWEEP_MS).unref()
   }

@@ -1,0 +1,41 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { promisify } from 'node:util'
+import { buildSync } from 'esbuild'
+import { expect, test } from 'vitest'
+import { packageRoot } from '../../src/base/package-root.ts'
+
+/** Fills the old generation again and again; tells how often it was collected. */
+const CHURN = `
+  import { PerformanceObserver, constants } from 'node:perf_hooks'
+  import { letYoungGenerationGrow, prepareCollector } from './src/cli/collector.ts'
+  let collections = 0
+  new PerformanceObserver((list) => {
+    collections += list.getEntries().filter(({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR).length
+  }).observe({ entryTypes: ['gc'] })
+  prepareCollector()
+  letYoungGenerationGrow()
+  const kept = []
+  let left = 60
+  const churn = () => {
+    for (let i = (left % 4) * 50_000, end = i + 50_000; i < end; i++) kept[i] = { i, text: 'x' + i, list: [i] }
+    if (left-- > 0) setTimeout(churn)
+    else setTimeout(() => console.log(collections), 10)
+  }
+  churn()
+`
+
+const hasTaskset = (() => {
+  try {
+    return execFileSync('taskset', ['-c', '0', 'true']).length === 0
+  } catch {
+    return false
+  }
+})()
+
+test.skipIf(!hasTaskset)('a program on one processor lives through collections of its old objects', async () => {
+  const stdin = { contents: CHURN, resolveDir: packageRoot, loader: 'ts' } as const
+  const { outputFiles } = buildSync({ stdin, bundle: true, platform: 'node', write: false })
+  const script = outputFiles[0]?.text ?? ''
+  const { stdout } = await promisify(execFile)('taskset', ['-c', '0', process.execPath, '-e', script])
+  expect(Number(stdout)).toBeGreaterThan(2)
+})
