@@ -49,17 +49,20 @@ export class Checkpoints {
   #launch(): Worker {
     const worker = new Worker(builtModule('checkpoint-thread'), { workerData: this.#writer.name })
     worker.unref()
-    worker.on('message', () => this.#end())
+    worker.on('message', (isWhole: boolean) => this.#end(isWhole))
     // Without a thread one stays under way, and commits do it.
     worker.on('error', () => undefined)
     return worker
   }
 
-  /** Only a log that is in the database to its last page begins anew, so what was committed meanwhile is brought in here. */
-  #end(): void {
+  /**
+   * Only a log that is in the database to its last page begins anew: where commits come too fast for the thread, the last ones
+   * are brought in here. It holds up the event loop, and with it goes a flush of the database's file.
+   */
+  #end(isWhole: boolean): void {
     this.#isUnderWay = false
     try {
-      if (!this.#writer.inTransaction) this.#writer.pragma('wal_checkpoint(PASSIVE)')
+      if (!isWhole && !this.#writer.inTransaction) this.#writer.pragma('wal_checkpoint(PASSIVE)')
     } catch {
       // As in the thread.
     }

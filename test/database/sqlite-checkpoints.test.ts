@@ -48,6 +48,7 @@ describe('checkpoints of SQLite', () => {
   const log = () => writer.prepare<[], { log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)').get()
 
   test('a log of 12 MB goes into the database in another thread, with what is committed meanwhile, and begins anew', async () => {
+    const here = vi.spyOn(writer, 'pragma')
     commit(2500)
     expect(log()).toMatchObject({ checkpointed: 0 })
     commit(600)
@@ -58,6 +59,7 @@ describe('checkpoints of SQLite', () => {
     expect(log()?.log).toBeLessThan(5)
     commit(3000)
     await vi.waitFor(() => expect(log()?.checkpointed).toBeGreaterThan(3000))
+    expect(here).not.toHaveBeenCalled()
   })
 
   test('an older reader keeps what it sees, and the log waits for it', async () => {
@@ -80,13 +82,13 @@ describe('checkpoints of SQLite', () => {
 test('a database that is written to without a pause has a bounded log, and leaves none behind', async () => {
   const db = openSqlite({ path, synchronous: 'normal' })
   await db.run('CREATE TABLE note (text TEXT NOT NULL)')
-  const PAGES = 20_000
+  const PAGES = 30_000
   for (let page = 0; page < PAGES; page += 50) {
     await db.transaction(async (tx) => {
       for (let i = 0; i < 50; i++) await tx.run('INSERT INTO note (text) VALUES ($1)', [PAGE])
     })
   }
-  expect(statSync(`${path}-wal`).size).toBeLessThan(50e6)
+  expect(statSync(`${path}-wal`).size).toBeLessThan(100e6)
   await db.close()
   expect(existsSync(`${path}-wal`)).toBe(false)
   const written = new SqliteDriver(path, { readonly: true })
