@@ -1,5 +1,5 @@
-import { runProgram } from './program.ts'
 import { prepareCollector } from './collector.ts'
+import { runProgram } from './program.ts'
 
 prepareCollector()
 process.exitCode = await runProgram(process.argv.slice(2), process)

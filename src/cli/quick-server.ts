@@ -1,6 +1,6 @@
+import { prepareCollector } from './collector.ts'
 import type { Io } from './command.ts'
 import { runPlain } from './plain.ts'
-import { prepareCollector } from './collector.ts'
 
 const VERBS = {
   serve: async () => (await import('./commands/serve.ts')).serve,

@@ -3,6 +3,7 @@ import { systemClock } from '../../base/clock.ts'
 import { loadConfig } from '../../config/load.ts'
 import { exportStore } from '../../memory/export/write.ts'
 import { findWorkspace } from '../../memory/store/workspaces.ts'
+import { letYoungGenerationGrow } from '../collector.ts'
 import { defineCommand } from '../command.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { counted } from '../output.ts'
@@ -10,7 +11,6 @@ import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
 import { requireDatabase } from '../stores.ts'
 import { writeStream } from '../streams.ts'
 import { chosenWorkspaces, explained } from '../transfer.ts'
-import { letYoungGenerationGrow } from '../collector.ts'
 
 export const exportFile = defineCommand({
   args: { file: { help: 'New file, compressed when its name ends in .gz; - is standard output' } },

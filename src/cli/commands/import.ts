@@ -12,6 +12,7 @@ import { readMem0 } from '../../memory/importers/mem0.ts'
 import { readServerMemory } from '../../memory/importers/server-memory.ts'
 import type { Seams } from '../../memory/seams.ts'
 import { findWorkspace } from '../../memory/store/workspaces.ts'
+import { letYoungGenerationGrow } from '../collector.ts'
 import { defineCommand, type Context } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
 import { counted, type Row } from '../output.ts'
@@ -19,7 +20,6 @@ import { CONFIG_FLAG, DATA_DIR_FLAG } from '../server-flags.ts'
 import { requireDatabase } from '../stores.ts'
 import { readStream } from '../streams.ts'
 import { chosenWorkspaces, explained } from '../transfer.ts'
-import { letYoungGenerationGrow } from '../collector.ts'
 
 const SOURCES = ['mem', 'server-memory', 'mem0', 'markdown'] as const
 type Rule = (typeof CONFLICT_RULES)[number]

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { serveTools } from '../../app/tools.ts'
 import { loadConfig } from '../../config/load.ts'
+import { letYoungGenerationGrow } from '../collector.ts'
 import { defineCommand } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
-import { letYoungGenerationGrow } from '../collector.ts'
 
 const { config, 'data-dir': dataDir, 'embedding-model': model, 'api-key': key } = SERVE_FLAGS
 const { 'metadata-driver': metadata, 'vector-driver': vector, 'ledger-driver': ledger } = SERVE_FLAGS

@@ -1,10 +1,10 @@
 import { createApp, type App } from '../../app.ts'
 import { SERVICES, type ServiceName } from '../../app/services.ts'
 import { loadConfig, type Config } from '../../config/load.ts'
+import { letYoungGenerationGrow } from '../collector.ts'
 import { defineCommand, type Io } from '../command.ts'
 import { SERVE_FLAGS } from '../server-flags.ts'
 import { DEFAULT_ENDPOINT } from '../settings.ts'
-import { letYoungGenerationGrow } from '../collector.ts'
 
 export const serve = defineCommand({
   flags: SERVE_FLAGS,
