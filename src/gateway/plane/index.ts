@@ -164,7 +164,7 @@ class RawPlane implements Plane {
     const { client, headers, turn } = visit
     const count = async (body: Buffer): Promise<void> => {
       const { request, selection } = select(this.#parts, visit, body, true)
-      const order = { request, candidates: selection.all, headers, sink: client, watch: this.#watch, turn }
+      const order = { request, candidates: selection.available(), headers, sink: client, watch: this.#watch, turn }
       const counted = await countTokens(this.#parts, order)
       sendBody(client, counted.body, counted.isEstimated ? ['x-mem-estimated', 'true'] : [])
     }

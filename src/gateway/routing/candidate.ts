@@ -39,8 +39,8 @@ export interface Waiting {
 export interface Selection {
   /** The alias that was asked for. */
   readonly alias: Alias | undefined
-  /** Every candidate, also those that rest: for the explainer. */
-  readonly all: readonly Candidate[]
+  /** Those that could be called at this moment; takes nothing. */
+  available(): readonly Candidate[]
   /**
    * The next one that is available and was not tried yet, with its slot and its share of rates taken; waits in line where
    * all are full. Undefined when there is none left, or the retry budget of the organization is used up. The attempt

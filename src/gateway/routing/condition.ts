@@ -108,7 +108,7 @@ export class CredentialCondition {
       .map(([model, condition]) => ({ model, ...condition.stateAt(now) }))
       .filter(({ state }) => state !== 'healthy')
     const states = models.map(({ state }) => state)
-    states.push(this.rejectedUntil > now ? 'rejected' : this.#checkedAt > 0 ? 'healthy' : 'unknown')
+    states.push(this.#ownState(now))
     const rests = models.filter(({ state }) => state !== 'degraded').map(({ until }) => until)
     if (this.rejectedUntil > now) rests.push(this.rejectedUntil)
     const until = Math.max(0, ...rests.filter(Number.isFinite))
@@ -118,6 +118,13 @@ export class CredentialCondition {
       models: models.map((each) => ({ ...each, until: toTimestamp(each.until) })),
       ...(this.#checkedAt > 0 && { checked_at: toTimestamp(this.#checkedAt) }),
     }
+  }
+
+  #ownState(now: number): HealthState {
+    if (this.rejectedUntil > now) return 'rejected'
+    // Its rest is over, but its key was refused when it was last called.
+    if (this.#rejections > 0) return 'degraded'
+    return this.#checkedAt > 0 ? 'healthy' : 'unknown'
   }
 }
 

@@ -75,8 +75,9 @@ export class RouteSelection implements Selection, Gate<Routed> {
     return this.#route.alias
   }
 
-  get all(): readonly Candidate[] {
-    return this.#route.all
+  available(): readonly Candidate[] {
+    this.#look(0)
+    return this.#candidates().filter((each) => this.#rest(each) === undefined)
   }
 
   next(tokens: number, waiting: Waiting): Candidate | undefined | Promise<Candidate | undefined> {

@@ -281,6 +281,24 @@ test('count_tokens goes to Anthropic, and is estimated elsewhere', async () => {
   expect(own.records).toEqual([])
 })
 
+test('count_tokens asks no credential that rests', async () => {
+  const upstream = await startUpstream(refusal(401, 'wrong key'))
+  const anthropic = credentialAt(1, upstream, {
+    kind: 'anthropic',
+    config: { anthropic_version: '2023-06-01', default_max_tokens: 4096 },
+    baseUrl: `http://127.0.0.1:${upstream.port}`,
+    modelMapping: new Map([['m', 'claude-x']]),
+  })
+  const { call } = await startRig({ credentials: [anthropic] })
+  await call('messages', MESSAGE)
+  const { max_tokens: _, ...count } = MESSAGE
+  expect(await call('messages/count_tokens', count)).toMatchObject({
+    status: 200,
+    headers: { 'x-mem-estimated': 'true' },
+  })
+  expect(upstream.seen).toHaveLength(1)
+})
+
 test('count_tokens goes to Claude on Vertex too', async () => {
   const upstream = await startUpstream((response, request) =>
     json(200, request.url === '/token' ? '{"access_token":"t","expires_in":3600}' : '{"input_tokens":42}')(

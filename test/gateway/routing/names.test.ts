@@ -26,7 +26,7 @@ test('gateway#23 default model first, then what is named, then the table; open k
       credential(6, { kind: 'azure-openai', config: { deployment: 'claude-sonnet-4-5' } }),
     ],
   })
-  const found = select('claude-sonnet-4-5').all.map(({ upstream, ring }) => [upstream.credential.id, ring])
+  const found = select('claude-sonnet-4-5').available().map(({ upstream, ring }) => [upstream.credential.id, ring])
   expect(Object.fromEntries(found)).toEqual({ 2: 2, 3: 3, 4: 1, 5: 2, 6: 2 })
   const tried = tries(select('claude-sonnet-4-5')).map((each) => each.split('/')[0])
   expect(tried[0]).toBe('4')
@@ -117,7 +117,7 @@ test('gateway#27 fallback models follow in turn, aliases among them, and a cycle
     aliases,
   })
   expect(tries(select('a'))).toEqual(['1/one', '2/two', '3/claude-sonnet-4-5', '1/gpt-4o'])
-  expect(select('a').all.map(({ name }) => name)).toEqual(['a', 'b', 'claude-sonnet-4-5', 'gpt-4o'])
+  expect(select('a').available().map(({ name }) => name)).toEqual(['a', 'b', 'claude-sonnet-4-5', 'gpt-4o'])
 })
 
 test('gateway#27 the alias says after which failures another candidate may answer', () => {
@@ -354,8 +354,8 @@ test('the explainer tells order, shares and what rests, and moves no sequence', 
 test('invented names do not fill the memory: what is remembered of routes has an end', () => {
   const made: number[] = []
   const { select } = routing({ credentials: Array.from({ length: 100 }, (_, i) => credential(i + 1, open)) })
-  const first = select('name 0').all[0]
-  for (let i = 0; i < 600; i++) if (select(`name ${i}`).all[0] === first) made.push(i)
+  const first = select('name 0').available()[0]
+  for (let i = 0; i < 600; i++) if (select(`name ${i}`).available()[0] === first) made.push(i)
   expect(made).toEqual([0])
-  expect(select('name 0').all[0]).not.toBe(first)
+  expect(select('name 0').available()[0]).not.toBe(first)
 })

@@ -115,6 +115,7 @@ test('gateway#33 a refused key rests 60 s, doubling to 15 min, and is told; a ch
     expect(refusal(select('gpt-4.1', { pin: '1' }))).toMatchObject({ code: 'no_available_credential', status: 503 })
     expect(call(select('gpt-4o'))).toBe(2)
     clock.advance(until - clock.now())
+    expect(router.healthOf(1).state).toBe('degraded')
   }
   expect(spans).toEqual([60, 120, 240, 480, 900, 900])
   expect(rejected[0]).toMatchObject({ id: 1, message: 'bad key' })
