@@ -13,7 +13,7 @@ import { analyticsRoutes } from '../../../src/gateway/routes/analytics.ts'
 import { costRoutes } from '../../../src/gateway/routes/cost.ts'
 import { usageRoutes } from '../../../src/gateway/routes/usage.ts'
 import type { GatewayCaller, OpenKey, OrganizationState } from '../../../src/gateway/state/organization-state.ts'
-import type { Budget, Settings } from '../../../src/gateway/model.ts'
+import type { Budget, Settings, UsageRecord } from '../../../src/gateway/model.ts'
 import { DEFAULT_SETTINGS } from '../../../src/gateway/store/settings.ts'
 import type { Logger } from '../../../src/platform/ports.ts'
 import { Sealer } from '../../../src/platform/sealing/sealer.ts'
@@ -230,3 +230,15 @@ export function describeMeteringApi(name: string, define: (api: () => MeteringAp
     })
   })
 }
+
+export const iso = (ms: number): string => new Date(ms).toISOString()
+
+/** Puts records where the routes find them. */
+export async function keep({ metering }: MeteringApi, records: readonly UsageRecord[]): Promise<void> {
+  for (const record of records) metering.meter.record(record)
+  await metering.meter.flush()
+}
+
+/** By rank: what so large a share of all does not exceed. */
+export const percentileOf = (values: readonly number[], share: number): number =>
+  [...values].sort((a, b) => a - b)[Math.ceil(share * values.length) - 1] ?? 0

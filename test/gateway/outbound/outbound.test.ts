@@ -1,124 +1,10 @@
 import { once } from 'node:events'
-import { createServer, type Server, type Socket } from 'node:net'
-import { createSecureContext, createServer as createTlsServer } from 'node:tls'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { connector } from '../../../src/gateway/outbound/connect.ts'
-import type { AnswerHandler, Dispatcher, Line, OutboundRequest } from '../../../src/gateway/outbound/dispatcher.ts'
-import { Outbound } from '../../../src/gateway/outbound/outbound.ts'
-import { wholeAnswer, type WholeAnswer } from '../../../src/gateway/outbound/whole-answer.ts'
-import { createAuthority } from '../../support/certificates.ts'
-
-const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
-const EMPTY = Buffer.alloc(0)
-
-/** Listens until the test ends; gives its port. */
-async function listen(listener: Server, sockets: readonly Socket[]): Promise<number> {
-  listener.listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    listener.close()
-  })
-  const address = listener.address()
-  if (address === null || typeof address === 'string') throw new Error('a server without a port')
-  return address.port
-}
-
-/** A server that does with each connection as it is told, and those connections. */
-async function server(serve: (socket: Socket, number: number) => void) {
-  const sockets: Socket[] = []
-  const listener = createServer((socket) => {
-    socket.on('error', () => undefined)
-    serve(socket, sockets.push(socket))
-  })
-  return { origin: `http://127.0.0.1:${await listen(listener, sockets)}`, sockets }
-}
-
-/** One that answers whatever it is sent; by the number of the connection. */
-const answering = (answer: (number: number) => string) =>
-  server((socket, number) => socket.on('data', () => socket.write(answer(number), 'latin1')))
-
-interface WayOptions {
-  connectMs?: number
-  ca?: string
-  /** Is told of each connection, behind its owner. */
-  connected?: (socket: Socket) => void
-}
-
-function outbound({ connectMs = 2000, ca = '', connected }: WayOptions = {}): Outbound {
-  const made = new Outbound({
-    connectMs,
-    connector: ({ hostname: host, port, protocol }) => {
-      const connect = connector({
-        target: { host, port: Number(port), secure: protocol === 'https:' },
-        addresses: async () => ['127.0.0.1'],
-        secureContext: () => createSecureContext({ ca }),
-      })
-      return (waiting) =>
-        connect({
-          ...waiting,
-          connected: (socket) => {
-            waiting.connected(socket)
-            connected?.(socket)
-          },
-        })
-    },
-  })
-  onTestFinished(() => made.destroy())
-  return made
-}
-
-const post = (origin: string, fields: Partial<OutboundRequest> = {}): OutboundRequest => ({
-  method: 'POST',
-  origin,
-  path: '/v1/chat',
-  headers: ['content-type', 'application/json'],
-  ...fields,
-})
-
-const ask = (by: Dispatcher, request: OutboundRequest, body = EMPTY): Promise<WholeAnswer> =>
-  wholeAnswer(by, request, { body, signal: AbortSignal.timeout(5000), maxBytes: 1_000_000 })
-
-/** Keeps what it is told; `events` are told as they come. */
-class Listener implements AnswerHandler {
-  readonly told: string[] = []
-  line: Line | undefined
-  takes = true
-  #waiting: { event: string; resolve: () => void }[] = []
-
-  async until(event: string): Promise<void> {
-    if (!this.told.some((each) => each.startsWith(event))) {
-      await new Promise<void>((resolve) => this.#waiting.push({ event, resolve }))
-    }
-  }
-
-  #tell(event: string): void {
-    this.told.push(event)
-    for (const { event: awaited, resolve } of this.#waiting) if (event.startsWith(awaited)) resolve()
-  }
-
-  onConnect(line: Line): void {
-    this.line = line
-    this.#tell('connect')
-  }
-
-  onHeaders(status: number): void {
-    this.#tell(`head ${status}`)
-  }
-
-  onData(chunk: Buffer): boolean {
-    this.#tell(`data ${chunk.length}`)
-    return this.takes
-  }
-
-  onComplete(): void {
-    this.#tell('complete')
-  }
-
-  onError(error: Error): void {
-    this.#tell(`error ${String(Reflect.get(error, 'code'))}`)
-  }
-}
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import type { OutboundRequest } from '../../../src/gateway/outbound/dispatcher.ts'
+import type { Outbound } from '../../../src/gateway/outbound/outbound.ts'
+import { wholeAnswer } from '../../../src/gateway/outbound/whole-answer.ts'
+import { answering, ask, EMPTY, Listener, OK, outbound, post, server } from './support.ts'
 
 test('a request on the wire', async () => {
   const received: string[] = []
@@ -373,57 +259,6 @@ test.each([
   expect(listener.told).toEqual(told)
 })
 
-describe('what a host means', () => {
-  /** A way to `host` that connects to where `addresses` says. */
-  function wayTo(host: string, addresses: () => Promise<string[]>, connectMs = 2000): Outbound {
-    const way = new Outbound({
-      connectMs,
-      connector: ({ port }) =>
-        connector({
-          target: { host, port: Number(port), secure: false },
-          addresses,
-          secureContext: createSecureContext,
-        }),
-    })
-    onTestFinished(() => way.destroy())
-    return way
-  }
-
-  test.each([
-    ['a name is looked up once for connections that open together, and again for later ones', 'models.example', 2],
-    ['an address in figures stays what it is', '127.0.0.1', 1],
-  ])('%s', async (_name, host, looksLater) => {
-    const { origin, sockets } = await answering(() => OK)
-    let looks = 0
-    const way = wayTo(host, async () => (looks++, ['127.0.0.1']))
-    await Promise.all([1, 2].map(() => ask(way, post(origin))))
-    expect([looks, sockets.length]).toEqual([1, 2])
-    await Promise.all([1, 2, 3].map(() => ask(way, post(origin))))
-    expect([looks, sockets.length]).toEqual([looksLater, 3])
-  })
-
-  test('a name that is told too late is connected to no more', async () => {
-    const { origin, sockets } = await answering(() => OK)
-    let tell: (addresses: string[]) => void = () => undefined
-    const told = new Promise<string[]>((resolve) => (tell = resolve))
-    const way = wayTo('models.example', () => told, 50)
-    await expect(ask(way, post(origin))).rejects.toMatchObject({ code: 'ETIMEDOUT' })
-    tell(['127.0.0.1'])
-    expect((await ask(way, post(origin))).status).toBe(200)
-    expect(sockets).toHaveLength(1)
-  })
-})
-
-test('nobody listens, or says that the connection stands', async () => {
-  const silent = await server(() => undefined)
-  const listener = new Listener()
-  outbound().dispatch(post('http://127.0.0.1:1'), EMPTY, listener)
-  await listener.until('error')
-  expect(listener.told).toEqual(['error ECONNREFUSED'])
-  const late = ask(outbound({ connectMs: 100 }), post(silent.origin.replace('http:', 'https:')))
-  await expect(late).rejects.toMatchObject({ code: 'ETIMEDOUT' })
-})
-
 test('whoever waits when the way is closed is told', async () => {
   const { origin } = await server(() => undefined)
   const way = outbound()
@@ -435,20 +270,4 @@ test('whoever waits when the way is closed is told', async () => {
   way.dispatch(post(origin), EMPTY, late)
   await connecting.until('error')
   expect([waiting, connecting, late].map(({ told }) => told.at(-1))).toEqual(Array(3).fill('error ECONNRESET'))
-})
-
-test('a TLS session is taken up again', async () => {
-  const authority = await createAuthority()
-  const reused: boolean[] = []
-  const sockets: Socket[] = []
-  const listener = createTlsServer(await authority.issue('localhost', ['localhost']), (socket) => {
-    reused.push(socket.isSessionReused())
-    sockets.push(socket)
-    socket.on('data', () => socket.write(OK))
-  })
-  const origin = `https://localhost:${await listen(listener, sockets)}`
-  const way = outbound({ ca: authority.ca })
-  await ask(way, post(origin))
-  await Promise.all([ask(way, post(origin)), ask(way, post(origin))])
-  expect(reused).toEqual([false, true])
 })

@@ -26,7 +26,9 @@ test('gateway#23 default model first, then what is named, then the table; open k
       credential(6, { kind: 'azure-openai', config: { deployment: 'claude-sonnet-4-5' } }),
     ],
   })
-  const found = select('claude-sonnet-4-5').available().map(({ upstream, ring }) => [upstream.credential.id, ring])
+  const found = select('claude-sonnet-4-5')
+    .available()
+    .map(({ upstream, ring }) => [upstream.credential.id, ring])
   expect(Object.fromEntries(found)).toEqual({ 2: 2, 3: 3, 4: 1, 5: 2, 6: 2 })
   const tried = tries(select('claude-sonnet-4-5')).map((each) => each.split('/')[0])
   expect(tried[0]).toBe('4')
@@ -117,7 +119,11 @@ test('gateway#27 fallback models follow in turn, aliases among them, and a cycle
     aliases,
   })
   expect(tries(select('a'))).toEqual(['1/one', '2/two', '3/claude-sonnet-4-5', '1/gpt-4o'])
-  expect(select('a').available().map(({ name }) => name)).toEqual(['a', 'b', 'claude-sonnet-4-5', 'gpt-4o'])
+  expect(
+    select('a')
+      .available()
+      .map(({ name }) => name),
+  ).toEqual(['a', 'b', 'claude-sonnet-4-5', 'gpt-4o'])
 })
 
 test('gateway#27 the alias says after which failures another candidate may answer', () => {
