@@ -36,12 +36,15 @@ export const path = (literals: TemplateStringsArray, ...segments: string[]): Pat
  */
 export async function ask<Body>(connection: Connection, call: Call): Promise<Body> {
   const text = await send(connection, call)
+  const foreign = `${connection.endpoint} answers, but not as a mem server does`
+  let answer: Body // the wire's promise: these types are tested against the server's schemas
   try {
-    const answer: Body = JSON.parse(text) // the wire's promise: these types are tested against the server's schemas
-    return answer
+    answer = JSON.parse(text)
   } catch (cause) {
-    throw new MemoryNetworkError(`${connection.endpoint} answers, but not as a mem server does`, cause)
+    throw new MemoryNetworkError(foreign, cause)
   }
+  if (typeof answer !== 'object' || answer === null) throw new MemoryNetworkError(foreign, text)
+  return answer
 }
 
 /** Sends one call, once, and gives the body of a successful answer. @throws as `ask`. */

@@ -26,7 +26,7 @@ const READERS = [
   'logout',
 ]
 
-test.each(['{"hello": "world"}', '[1]', '<html>'])('a server that is none of ours answers %s', async (answer) => {
+test.each(['{"hello": "world"}', '[1]', 'null', '"hello"', '<html>'])('a server that is none of ours answers %s', async (answer) => {
   const endpoint = await openServer((_, response) => void response.end(answer))
   const env = { MEM_ENDPOINT: endpoint, MEM_SESSION_TOKEN: 'mst_x', HOME: '/nonexistent' }
   for (const line of READERS) {
