@@ -26,19 +26,22 @@ const READERS = [
   'logout',
 ]
 
-test.each(['{"hello": "world"}', '[1]', 'null', '"hello"', '<html>'])('a server that is none of ours answers %s', async (answer) => {
-  const endpoint = await openServer((_, response) => void response.end(answer))
-  const env = { MEM_ENDPOINT: endpoint, MEM_SESSION_TOKEN: 'mst_x', HOME: '/nonexistent' }
-  for (const line of READERS) {
-    const { code, stdout, stderr } = await runCli(line.split(' '), { env })
-    expect({ line, code, stdout, stderr: stderr.split('\n')[0]?.replace(/server does:.*/, 'server does') }).toEqual({
-      line,
-      code: 4,
-      stdout: '',
-      stderr: `error: ${endpoint} answers, but not as a mem server does`,
-    })
-  }
-})
+test.each(['{"hello": "world"}', '[1]', 'null', '"hello"', '<html>'])(
+  'a server that is none of ours answers %s',
+  async (answer) => {
+    const endpoint = await openServer((_, response) => void response.end(answer))
+    const env = { MEM_ENDPOINT: endpoint, MEM_SESSION_TOKEN: 'mst_x', HOME: '/nonexistent' }
+    for (const line of READERS) {
+      const { code, stdout, stderr } = await runCli(line.split(' '), { env })
+      expect({ line, code, stdout, stderr: stderr.split('\n')[0]?.replace(/server does:.*/, 'server does') }).toEqual({
+        line,
+        code: 4,
+        stdout: '',
+        stderr: `error: ${endpoint} answers, but not as a mem server does`,
+      })
+    }
+  },
+)
 
 test('an address that cannot be called is a mistake of the command line, and its password is not told', async () => {
   const whoami = (endpoint: string) => runCli(['whoami'], { env: { MEM_ENDPOINT: endpoint, HOME: '/nonexistent' } })
