@@ -65,6 +65,7 @@ const WHOLE: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'finis
 /** Adds the pieces of a delta: texts and lists grow, calls by their index. */
 function extend(into: Json, delta: Json): void {
   for (const [name, piece] of Object.entries(delta)) {
+    if (name === '__proto__') continue // looked up, it is the object that all others inherit from
     const before = into[name]
     if (piece === null || piece === undefined) into[name] ??= null
     else if (typeof piece === 'string' && !WHOLE.has(name)) into[name] = textOf(before) + piece

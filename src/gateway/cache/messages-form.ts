@@ -55,14 +55,15 @@ function taken(block: Json): [start: Json, deltas: Json[]] {
 
 class MessageAssembly implements Assembly {
   #message: Json | undefined
-  readonly #blocks: Json[] = []
+  /** By the index that the provider gives them, however far apart. */
+  readonly #blocks = new Map<number, Json>()
   /** Arguments so far, by block. */
   readonly #inputs = new Map<number, string>()
 
   read({ type, message, index, content_block: block, delta, usage }: Json): void {
     const at = Number(index)
     if (type === 'message_start' && isMap(message)) this.#message = message
-    else if (type === 'content_block_start') this.#blocks[at] = { ...mapOf(block) }
+    else if (type === 'content_block_start') this.#blocks.set(at, { ...mapOf(block) })
     else if (type === 'content_block_delta') this.#extend(at, mapOf(delta))
     else if (type === 'message_delta' && this.#message) {
       Object.assign(this.#message, delta, { usage: { ...mapOf(this.#message['usage']), ...mapOf(usage) } })
@@ -70,7 +71,7 @@ class MessageAssembly implements Assembly {
   }
 
   #extend(at: number, { type, text, thinking, signature, partial_json: json, citation }: Json): void {
-    const block = this.#blocks[at]
+    const block = this.#blocks.get(at)
     if (!block) return
     if (type === 'text_delta') block['text'] = textOf(block['text']) + textOf(text)
     else if (type === 'thinking_delta') block['thinking'] = textOf(block['thinking']) + textOf(thinking)
@@ -82,9 +83,10 @@ class MessageAssembly implements Assembly {
   whole(): Json | undefined {
     if (!this.#message) return undefined
     for (const [at, json] of this.#inputs) {
-      const block = this.#blocks[at]
+      const block = this.#blocks.get(at)
       if (block && json !== '') block['input'] = JSON.parse(json)
     }
-    return { ...this.#message, content: this.#blocks }
+    const inOrder = [...this.#blocks].sort(([a], [b]) => a - b)
+    return { ...this.#message, content: inOrder.map(([, block]) => block) }
   }
 }

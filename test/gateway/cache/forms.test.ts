@@ -193,3 +193,27 @@ test('gateway#97 the SDKs read such a stream as what it was', async () => {
   expect(said.usage.output_tokens).toBe(7)
   expect(said.stop_reason).toBe('tool_use')
 })
+
+test('gateway#97 what a provider calls __proto__ reaches no other object', () => {
+  const delta = JSON.parse('{"content":"hi","__proto__":{"admin":true}}')
+  const stream = `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`
+  const whole = assembled('chat', stream)
+  const isReached = 'admin' in {}
+  Reflect.deleteProperty(Object.prototype, 'admin')
+  expect(isReached).toBe(false)
+  expect(whole).toMatchObject({ choices: [{ message: { content: 'hi' } }] })
+})
+
+test('gateway#97 blocks far apart are as many as have come', () => {
+  const event = (type: string, fields: object): string => `data: ${JSON.stringify({ type, ...fields })}\n\n`
+  const stream = [
+    event('message_start', { message: { id: 'm', content: [] } }),
+    event('content_block_start', { index: 1_000_000, content_block: { type: 'text', text: '' } }),
+    event('content_block_delta', { index: 1_000_000, delta: { type: 'text_delta', text: 'two' } }),
+    event('content_block_start', { index: 7, content_block: { type: 'text', text: 'one' } }),
+  ].join('')
+  expect(assembled('messages', stream)?.['content']).toEqual([
+    { type: 'text', text: 'one' },
+    { type: 'text', text: 'two' },
+  ])
+})
