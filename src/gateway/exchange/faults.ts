@@ -9,39 +9,39 @@ import { retryAfterOf } from './retry-after.ts'
 const MAX_MESSAGE = 4096
 
 /** Names that say the class whatever the status. Contract: gateway.md 4.4. */
-const NAMED: Readonly<Record<string, FailureClass>> = {
-  insufficient_quota: 'auth',
-  API_KEY_INVALID: 'auth',
-  AccessDeniedException: 'auth',
-  ExpiredTokenException: 'auth',
-  UnrecognizedClientException: 'auth',
-  ThrottlingException: 'rate',
-  throttlingException: 'rate',
-  RESOURCE_EXHAUSTED: 'rate',
-  DeploymentNotFound: 'missing',
-  context_length_exceeded: 'context',
-  content_filter: 'filtered',
-  ResponsibleAIPolicyViolation: 'filtered',
-}
+const NAMED: ReadonlyMap<string, FailureClass> = new Map([
+  ['insufficient_quota', 'auth'],
+  ['API_KEY_INVALID', 'auth'],
+  ['AccessDeniedException', 'auth'],
+  ['ExpiredTokenException', 'auth'],
+  ['UnrecognizedClientException', 'auth'],
+  ['ThrottlingException', 'rate'],
+  ['throttlingException', 'rate'],
+  ['RESOURCE_EXHAUSTED', 'rate'],
+  ['DeploymentNotFound', 'missing'],
+  ['context_length_exceeded', 'context'],
+  ['content_filter', 'filtered'],
+  ['ResponsibleAIPolicyViolation', 'filtered'],
+])
 
 /** Names of failures inside a stream, where no status says it. */
-const IN_STREAM: Readonly<Record<string, FailureClass>> = {
-  rate_limit_error: 'rate',
-  rate_limit_exceeded: 'rate',
-  overloaded_error: 'rate',
-  authentication_error: 'auth',
-  permission_error: 'auth',
-  invalid_api_key: 'auth',
-  PERMISSION_DENIED: 'auth',
-  UNAUTHENTICATED: 'auth',
-  not_found_error: 'missing',
-  model_not_found: 'missing',
-  NOT_FOUND: 'missing',
-  invalid_request_error: 'client',
-  INVALID_ARGUMENT: 'client',
-  validationException: 'client',
-  ValidationException: 'client',
-}
+const IN_STREAM: ReadonlyMap<string, FailureClass> = new Map([
+  ['rate_limit_error', 'rate'],
+  ['rate_limit_exceeded', 'rate'],
+  ['overloaded_error', 'rate'],
+  ['authentication_error', 'auth'],
+  ['permission_error', 'auth'],
+  ['invalid_api_key', 'auth'],
+  ['PERMISSION_DENIED', 'auth'],
+  ['UNAUTHENTICATED', 'auth'],
+  ['not_found_error', 'missing'],
+  ['model_not_found', 'missing'],
+  ['NOT_FOUND', 'missing'],
+  ['invalid_request_error', 'client'],
+  ['INVALID_ARGUMENT', 'client'],
+  ['validationException', 'client'],
+  ['ValidationException', 'client'],
+])
 
 /** How providers that give it no code tell of a prompt that is too long. */
 const CONTEXT =
@@ -82,7 +82,7 @@ export function refusalFault(
 export function eventFault(data: string, view: FaultView, exception?: string, facts?: AnswerFacts): UpstreamFault {
   const error = readProviderError(data, exception)
   const status = Number([...error.names].find((name) => /^[45]\d\d$/.test(name)) ?? Number.NaN)
-  const listed = [...error.names].map((name) => IN_STREAM[name]).find((each) => each !== undefined)
+  const listed = [...error.names].map((name) => IN_STREAM.get(name)).find((each) => each !== undefined)
   const failure = named(error) ?? (listed === 'client' && isContext(error) ? 'context' : listed)
   return faultOf(failure ?? (status ? byStatus(status, error) : 'transient'), error, view, { facts })
 }
@@ -103,7 +103,7 @@ export const malformedFault = (facts: AnswerFacts): UpstreamFault =>
   brokenFault('upstream_invalid_response', 'the model answered with a call that is none', facts)
 
 const named = ({ names }: ProviderError): FailureClass | undefined =>
-  [...names].map((name) => NAMED[name]).find((failure) => failure !== undefined)
+  [...names].map((name) => NAMED.get(name)).find((failure) => failure !== undefined)
 
 const isContext = ({ message = '' }: ProviderError): boolean => CONTEXT.test(message)
 

@@ -269,3 +269,17 @@ test('gateway#64 a signature of Gemini stands with no thought that a client woul
   expect(written).toContain('"signature":"unsigned:gemini"')
   expect(written).not.toContain('"g"')
 })
+
+test('gateway#67 a reason that every object has is unknown like any other', () => {
+  const reason = 'constructor'
+  const message = { content: [], stop_reason: reason }
+  const converse = { output: { message: { content: [] } }, stopReason: reason }
+  const events = [
+    ...new OpenAiReader(callId).read(JSON.stringify({ choices: [{ message: {}, finish_reason: reason }] })),
+    ...new AnthropicReader().readMessage(JSON.stringify(message)),
+    ...new ConverseReader().readAnswer(JSON.stringify(converse)),
+    ...new GeminiReader(callId).read(JSON.stringify({ candidates: [{ finishReason: reason }] })),
+  ]
+  const stop = { kind: 'stop', reason: 'stop' }
+  expect(events.filter(({ kind }) => kind === 'stop')).toEqual([stop, stop, stop, stop])
+})

@@ -77,6 +77,7 @@ describe('classes of refusals, by status, code and phrase', () => {
       'filtered',
     ],
     ['gateway#34 400', 'mistral', 400, { object: 'error', message: 'm', type: 'invalid_request_error' }, {}, 'client'],
+    ['a code that every object has', 'openai-compatible', 400, error({ code: 'constructor' }), {}, 'client'],
     ['422', 'mistral', 422, { detail: [{ msg: 'bad' }] }, {}, 'client'],
     ['413', 'anthropic', 413, { type: 'error', error: { type: 'request_too_large', message: 'm' } }, {}, 'client'],
   ])('%s', (_, kind, status, body, headers, expected) => {

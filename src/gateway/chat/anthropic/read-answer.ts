@@ -56,15 +56,15 @@ const eventSchema = z.object({
 
 type Delta = NonNullable<z.output<typeof eventSchema>['delta']>
 
-const STOPS: Readonly<Record<string, StopReason>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  pause_turn: 'stop',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  tool_use: 'tool_calls',
-  refusal: 'content_filter',
-}
+const STOPS: ReadonlyMap<string, StopReason> = new Map([
+  ['end_turn', 'stop'],
+  ['stop_sequence', 'stop'],
+  ['pause_turn', 'stop'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['tool_use', 'tool_calls'],
+  ['refusal', 'content_filter'],
+])
 
 /** Usage of an event over what earlier ones said: Anthropic tells the prompt first, the output last. Contract: 5.5. */
 function usageOf(usage: z.output<typeof usageSchema>, before: Usage): Usage {
@@ -92,7 +92,7 @@ export function anthropicUsage(usage: unknown): Usage | undefined {
 }
 
 /** Unknown reasons read as `stop`. */
-export const anthropicStop = (reason: string): StopReason => STOPS[reason] ?? 'stop'
+export const anthropicStop = (reason: string): StopReason => STOPS.get(reason) ?? 'stop'
 
 const minus = (all: number | null | undefined, part: number): number | undefined =>
   typeof all === 'number' ? Math.max(0, all - part) : undefined

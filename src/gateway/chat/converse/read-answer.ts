@@ -52,17 +52,17 @@ const eventSchema = z.object({
   usage: usageSchema.nullish().transform(present),
 })
 
-const STOPS: Readonly<Record<string, StopReason>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  tool_use: 'tool_calls',
-  guardrail_intervened: 'content_filter',
-  content_filtered: 'content_filter',
-  malformed_model_output: 'malformed',
-  malformed_tool_use: 'malformed',
-}
+const STOPS: ReadonlyMap<string, StopReason> = new Map([
+  ['end_turn', 'stop'],
+  ['stop_sequence', 'stop'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['tool_use', 'tool_calls'],
+  ['guardrail_intervened', 'content_filter'],
+  ['content_filtered', 'content_filter'],
+  ['malformed_model_output', 'malformed'],
+  ['malformed_tool_use', 'malformed'],
+])
 
 /** Contract: gateway.md 5.5. */
 export function converseUsage(usage: z.output<typeof usageSchema>): Usage {
@@ -93,7 +93,7 @@ export class ConverseReader {
     if (type === 'messageStart') return [{ kind: 'start' }]
     const events = [start, delta].flatMap((block) => (block ? this.#block(block, index ?? 0) : []))
     if (usage) events.push({ kind: 'usage', usage: converseUsage(usage) })
-    if (stopReason !== undefined) events.push({ kind: 'stop', reason: STOPS[stopReason] ?? 'stop' })
+    if (stopReason !== undefined) events.push({ kind: 'stop', reason: STOPS.get(stopReason) ?? 'stop' })
     return events
   }
 
@@ -104,7 +104,7 @@ export class ConverseReader {
       { kind: 'start' },
       ...output.message.content.flatMap((block, i) => this.#block(block, i)),
       ...(usage ? [{ kind: 'usage', usage: converseUsage(usage) } as const] : []),
-      { kind: 'stop', reason: STOPS[stopReason ?? ''] ?? 'stop' },
+      { kind: 'stop', reason: STOPS.get(stopReason ?? '') ?? 'stop' },
     ]
   }
 

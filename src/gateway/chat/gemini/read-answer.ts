@@ -49,21 +49,21 @@ const answerSchema = z.object({
   error: z.unknown().optional().transform(present),
 })
 
-const STOPS: Readonly<Record<string, StopReason>> = {
-  STOP: 'stop',
-  MAX_TOKENS: 'length',
-  CONTINUATION: 'length',
-  SAFETY: 'content_filter',
-  RECITATION: 'content_filter',
-  LANGUAGE: 'content_filter',
-  BLOCKLIST: 'content_filter',
-  PROHIBITED_CONTENT: 'content_filter',
-  SPII: 'content_filter',
-  MALFORMED_FUNCTION_CALL: 'malformed',
-  UNEXPECTED_TOOL_CALL: 'malformed',
-  TOO_MANY_TOOL_CALLS: 'malformed',
-  OTHER: 'malformed',
-}
+const STOPS: ReadonlyMap<string, StopReason> = new Map([
+  ['STOP', 'stop'],
+  ['MAX_TOKENS', 'length'],
+  ['CONTINUATION', 'length'],
+  ['SAFETY', 'content_filter'],
+  ['RECITATION', 'content_filter'],
+  ['LANGUAGE', 'content_filter'],
+  ['BLOCKLIST', 'content_filter'],
+  ['PROHIBITED_CONTENT', 'content_filter'],
+  ['SPII', 'content_filter'],
+  ['MALFORMED_FUNCTION_CALL', 'malformed'],
+  ['UNEXPECTED_TOOL_CALL', 'malformed'],
+  ['TOO_MANY_TOOL_CALLS', 'malformed'],
+  ['OTHER', 'malformed'],
+])
 
 /** Contract: gateway.md 5.5. */
 export const geminiUsage = (usage: z.output<typeof usageSchema>): Usage => ({
@@ -118,7 +118,7 @@ export class GeminiReader {
   }
 
   #stop(reason: string): StopReason {
-    const stop = reason.startsWith('IMAGE_') ? 'content_filter' : (STOPS[reason] ?? 'stop')
+    const stop = reason.startsWith('IMAGE_') ? 'content_filter' : (STOPS.get(reason) ?? 'stop')
     return stop === 'stop' && this.#calls >= 0 ? 'tool_calls' : stop
   }
 }

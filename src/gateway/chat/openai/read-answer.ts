@@ -42,14 +42,14 @@ const answerSchema = z.object({
   object: z.unknown().optional(),
 })
 
-const STOPS: Readonly<Record<string, StopReason>> = {
-  stop: 'stop',
-  length: 'length',
-  model_length: 'length',
-  tool_calls: 'tool_calls',
-  function_call: 'tool_calls',
-  content_filter: 'content_filter',
-}
+const STOPS: ReadonlyMap<string, StopReason> = new Map([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['model_length', 'length'],
+  ['tool_calls', 'tool_calls'],
+  ['function_call', 'tool_calls'],
+  ['content_filter', 'content_filter'],
+])
 
 /** Tokens of what stands under `usage`, the prompt with its cached parts; undefined when it tells none. Contract: 5.5. */
 export function openAiUsage(usage: unknown): Usage | undefined {
@@ -75,7 +75,7 @@ function tokensOf(counts: unknown, name: string): number | undefined {
 }
 
 /** Unknown reasons read as `stop`. */
-export const openAiStop = (reason: string): StopReason => STOPS[reason] ?? 'stop'
+export const openAiStop = (reason: string): StopReason => STOPS.get(reason) ?? 'stop'
 
 /** Reads the chunks of a stream, or a whole answer as if it were one. Contract: gateway.md 5.4. */
 export class OpenAiReader {
