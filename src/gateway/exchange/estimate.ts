@@ -48,18 +48,19 @@ export function roughInputTokens({ body, longest = body.length }: InferenceReque
   // Most bodies have no part that is as long as what counts as an image.
   if (longest < BYTES_PER_TOKEN * IMAGE_TOKENS) return Math.ceil(body.length / BYTES_PER_TOKEN)
   let bytes = body.length
-  let images = 0
+  /** Where each ends: one may bear both marks. */
+  const images = new Set<number>()
   for (const mark of [';base64,', '"data":']) {
     for (let at = body.indexOf(mark); at >= 0; at = body.indexOf(mark, at + 1)) {
       const start = mark === '"data":' ? body.indexOf('"', at + mark.length) + 1 : at + mark.length
       const end = body.indexOf('"', start)
-      if (start === 0 || end - start < BYTES_PER_TOKEN * IMAGE_TOKENS) continue
+      if (start === 0 || end - start < BYTES_PER_TOKEN * IMAGE_TOKENS || images.has(end)) continue
       bytes -= end - start
-      images++
+      images.add(end)
       at = end
     }
   }
-  return Math.ceil(bytes / BYTES_PER_TOKEN) + images * IMAGE_TOKENS
+  return Math.ceil(bytes / BYTES_PER_TOKEN) + images.size * IMAGE_TOKENS
 }
 
 /** Tokens of a call whose provider reported none. */

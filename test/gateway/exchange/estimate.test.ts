@@ -40,6 +40,14 @@ test('the rough estimate is never below, and does not count media by their bytes
   )
 })
 
+test('gateway#43 media that stand as a data URL where bytes alone should be count once', () => {
+  const body = (data: string): object => ({ model: 'm', messages: [{ role: 'user', content: [shown(data)] }] })
+  const bare = roughInputTokens(requestOf('messages', body('x'.repeat(100_000))))
+  const named = roughInputTokens(requestOf('messages', body(`data:image/png;base64,${'x'.repeat(100_000)}`)))
+  expect(named).toBeGreaterThanOrEqual(bare)
+  expect(named).toBeLessThan(bare + 10)
+})
+
 test('gateway#88 the answers that a call asks for', () => {
   const asked = (fields: object) => choicesAsked(requestOf('chat', { model: 'm', messages: HI, ...fields }))
   expect([{}, { n: null }, { n: 1 }, { n: 5 }, { n: 0 }, { n: 'x' }, { n: 1.5 }].map(asked)).toEqual([
