@@ -125,9 +125,11 @@ export class ProcessBudgets implements Budgets {
       for (const account of accounts) {
         if (account.isIdle(now)) await this.#turns.run(owner, () => this.#giveBack(account, account.forget(now)))
       }
-      const left = accounts.filter((account) => !account.isIdle(now) || account.window.endsAt > now)
+      // A call may have opened another window meanwhile.
+      const known = this.#accounts.get(owner) ?? []
+      const left = known.filter((account) => !account.isIdle(now) || account.window.endsAt > now)
       if (left.length === 0) this.#accounts.delete(owner)
-      else if (left.length < accounts.length) this.#accounts.set(owner, left)
+      else if (left.length < known.length) this.#accounts.set(owner, left)
     }
   }
 

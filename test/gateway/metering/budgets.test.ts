@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { Database, Param } from '../../../src/database/database.ts'
 import { GatewayError } from '../../../src/gateway/errors.ts'
 import type { Budget } from '../../../src/gateway/model.ts'
 import type { GatewayMetering } from './process.ts'
@@ -375,6 +376,38 @@ describeMetering('budgets', (place) => {
     await idle.processes.beat()
     ;(await other.budgets.reserve(caller, usd('1'))).release()
     for (const metering of [idle, other]) await metering.close().then(() => metering.database.close())
+  })
+
+  test('gateway#87 a call of the next window, while the block of the last one goes back, keeps its own block', async () => {
+    const clock = stillClock(T0)
+    const [real, stopped] = [place().open(), stalling(place().open())]
+    let isWatched = false
+    const database: Database = Object.assign(stopped, {
+      get: <T>(sql: string, params?: readonly Param[]) => {
+        if (isWatched && sql.includes('AS live')) stopped.stall() // what a heartbeat looks at before blocks go back
+        return real.get<T>(sql, params)
+      },
+    })
+    const metering = processOver(place(), { clock, database })
+    const caller = keyCaller(budgetOf('1', 'day'))
+    const owner = `key:${caller.keyId}`
+    ;(await metering.budgets.reserve(caller, usd('0.9'))).release()
+    clock.advance(24 * 3600_000)
+    const { begun } = stopped
+    isWatched = true
+    const beat = metering.processes.beat()
+    await expect.poll(() => stopped.begun).toBe(begun + 2)
+    isWatched = false
+    const next = metering.budgets.reserve(caller, usd('0.5'))
+    stopped.goOn()
+    await beat
+    ;(await next).release()
+    expect((await rowOf({ database: real }, owner, clock.now())).blocks).toBe(usd('0.5'))
+    clock.advance(10_001)
+    await metering.processes.beat()
+    expect(await rowOf({ database: real }, owner, clock.now())).toMatchObject({ reserved: 0n, blocks: 0n })
+    await metering.close()
+    for (const each of [real, stopped]) await each.close()
   })
 
   test('a changed limit holds at once; a budget made later counts what was spent before', async () => {
