@@ -35,8 +35,12 @@ export class CredentialTrial {
   async saved(actor: Actor, id: number, request: TestRequest): Promise<TestResult> {
     const { database, states, audit, live, health, clock } = this.#parts
     const organizationId = actor.user.organization_id
-    const { name } = await findKept(database, actor, id)
-    const open = states.get(organizationId)?.credentials.find((each) => each.id === id)
+    const { name, version } = await findKept(database, actor, id)
+    const known = (): OpenCredential | undefined =>
+      states.get(organizationId)?.credentials.find((each) => each.id === id)
+    // Another process may have made or changed it just now.
+    if (known()?.version !== version) await states.reload(organizationId)
+    const open = known()
     requireSetting(open !== undefined, 'private_credentials')
     const result = await this.#run(open, request)
     const now = clock.now()

@@ -4,6 +4,7 @@ import type { TestOptions, TestResult } from '../../../src/gateway/kinds/test.ts
 import { AddressRefusedError } from '../../../src/gateway/kinds/upstream.ts'
 import type { Health } from '../../../src/gateway/model.ts'
 import type { OpenCredential } from '../../../src/gateway/state/organization-state.ts'
+import { raiseRevision } from '../../../src/gateway/store/revisions.ts'
 import { expectError, expectOk } from '../../platform/support.ts'
 import { describeGateway, type GatewayApi } from '../support.ts'
 
@@ -78,6 +79,21 @@ describeGateway(
       expect(expectOk(await call('GET', path)).last_error).toMatchObject({ status: 500, message: 'x'.repeat(500) })
       health.failed({ organizationId: 1, id: 999, version: 1 }, { code: 'upstream_error', message: 'x' })
       await health.flush()
+    })
+
+    test('gateway#46 what another process has just changed is tried as it is now', async () => {
+      const { id } = expectOk(await call('POST', '/credentials', body('elsewhere', { default_model: 'old' })), 201)
+      const other = api().place.open()
+      const { management } = api()
+      await other.transaction(async (tx) => {
+        await raiseRevision(tx, 1)
+        const fields = `replace(fields, '"old"', '"new"')`
+        await tx.run(`UPDATE gateway_credentials SET version = 2, fields = ${fields} WHERE id = $1`, [id])
+      })
+      expect(management.states.get(1)?.credentials.find((each) => each.id === id)?.version).toBe(1)
+      expectOk(await call('POST', `/credentials/${id}/test`, { mode: 'chat', model: 'good' }))
+      expect(tried.at(-1)?.credential).toMatchObject({ id, defaultModel: 'new' })
+      await other.close()
     })
 
     test('gateway#16 the later of call and test is its health', async () => {
