@@ -175,9 +175,10 @@ export class Audit {
     // Read before the records: what is written meanwhile lies behind it.
     const head = await readChain(this.#database, organizationId)
     let atHead = false
-    for (;;) {
-      const records = await readRecords(this.#database, organizationId, seq, BATCH)
+    for (let after: number | undefined; ; after = seq) {
+      const records = await readRecords(this.#database, organizationId, after, BATCH)
       for (const record of records) {
+        if (record.seq < 1) return bad(record.seq, 'a record stands before the first of the chain')
         const problem = auditProblem(record, seq + 1, hash)
         if (problem !== undefined) return bad(seq + 1, problem)
         seq = record.seq

@@ -139,17 +139,18 @@ export async function listRecords(
   return (await db.all<StoredRow>(sql, params)).map(toRecord)
 }
 
-/** In the order of the chain. */
+/** In the order of the chain. @param afterSeq absent: from the lowest there is, which need not be the first of the chain */
 export const readRecords = async (
   db: Queryable,
   organizationId: number,
-  afterSeq: number,
+  afterSeq: number | undefined,
   limit: number,
 ): Promise<AuditRecord[]> =>
   (
     await db.all<StoredRow>(
-      'SELECT * FROM gateway_audit_records WHERE organization_id = $1 AND seq > $2 ORDER BY seq LIMIT $3',
-      [organizationId, afterSeq, limit],
+      `SELECT * FROM gateway_audit_records WHERE organization_id = $1 ${afterSeq === undefined ? '' : 'AND seq > $3'}
+        ORDER BY seq LIMIT $2`,
+      [organizationId, limit, ...(afterSeq === undefined ? [] : [afterSeq])],
     )
   ).map(toRecord)
 

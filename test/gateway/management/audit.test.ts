@@ -172,6 +172,14 @@ describeGateway('the audit', (api) => {
     await change(`UPDATE ${table} SET seq = 99 WHERE seq = 4`, `UPDATE ${table} SET seq = 4 WHERE seq = 99`, {
       first_bad_seq: 4,
     })
+    for (const seq of [0, -1]) {
+      await change(
+        `INSERT INTO ${table} (organization_id, seq, prev_hash, hash, at, actor_type, action, target_type, target_id, count)
+         VALUES (1, ${seq}, 'x', 'x', 0, 'user', 'key.create', 'key', '1', 1)`,
+        `DELETE FROM ${table} WHERE seq = ${seq}`,
+        { first_bad_seq: seq, records: 0 },
+      )
+    }
     const [{ changes } = { changes: '' }] = await database.all<{ changes: string }>(
       `SELECT changes FROM ${table} WHERE seq = 3`,
     )
