@@ -152,6 +152,8 @@ const DOUBLES: ReadonlySet<string> = new Set(['gen_ai.request.temperature', 'gen
 function encodeValue(value: Value, isDouble = false): object {
   if (typeof value === 'string') return { stringValue: redact(value) }
   if (typeof value === 'boolean') return { boolValue: value }
-  if (typeof value === 'number') return isDouble ? { doubleValue: value } : { intValue: String(value) }
+  // A client may ask for half a token: collectors refuse the whole batch for an integer that is none.
+  if (typeof value === 'number')
+    return isDouble || !Number.isSafeInteger(value) ? { doubleValue: value } : { intValue: String(value) }
   return { arrayValue: { values: value.map((each) => encodeValue(each)) } }
 }

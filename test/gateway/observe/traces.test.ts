@@ -206,6 +206,14 @@ test('gateway#103 a trace of its own without a parent or with a bad one; none wh
   expect(spansOf(call({ attempts: [] }))).toEqual([])
 })
 
+test.each([1.5, 1e19, 1e21])('gateway#103 a cap of %d tokens goes out as no integer: none it is', async (cap) => {
+  const { url, received } = await collector()
+  exporterTo(url).add(spansOf(call({ request: requestOf({ max_tokens: cap }) })))
+  await expect.poll(() => received).toHaveLength(1)
+  const [{ attributes }] = JSON.parse(received[0]?.text ?? '').resourceSpans[0].scopeSpans[0].spans
+  expect(attributes).toContainEqual({ key: 'gen_ai.request.max_tokens', value: { doubleValue: cap } })
+})
+
 test('a secret that stands in a model name does not leave', async () => {
   const { url, received } = await collector()
   const model = `sk-${'a'.repeat(40)}`
