@@ -7,7 +7,7 @@ import type { UsageRecord } from '../model.ts'
 import { CONTENTS, type ContentRow } from '../store/contents.ts'
 import { toUsageRow } from '../store/usage-record.ts'
 import type { UsageRow } from '../store/usage.ts'
-import type { Digest } from './digest.ts'
+import { digestOf, type Digest } from './digest.ts'
 import type { Content } from './metering.ts'
 import type { Waiting } from './queue.ts'
 
@@ -92,11 +92,13 @@ function known<T extends { id: string }>() {
 /** An entry as a line of the spill file. What is sealed stays sealed. */
 export const toLine = (processId: string, entry: Entry): string => JSON.stringify({ process: processId, ...entry })
 
-/** The entry of a line, which earlier versions wrote with a record in place of its row; undefined when it is none. */
+/** The entry of a line, which earlier versions wrote with a record in place of its row; undefined when it is none, or damaged. */
 export function fromLine(line: string): { process: string; entry: Entry } | undefined {
   try {
     const { process, record, content, row = record && toUsageRow(record) } = lineSchema.parse(JSON.parse(line))
-    return row && { process, entry: { row, content } }
+    if (!row) return undefined
+    digestOf([row]) // what cannot be summed up would be tried for ever
+    return { process, entry: { row, content } }
   } catch {
     return undefined
   }

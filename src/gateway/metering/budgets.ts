@@ -61,6 +61,8 @@ const NOTHING: Reservation = { settle: () => undefined, release: () => undefined
  * statement; records that are written turn blocks into money spent. Contract: gateway.md 7.3.
  */
 export class ProcessBudgets implements Budgets {
+  /** Records of which nobody knows whether a transaction that failed, or took too long, wrote them: by their ids. */
+  readonly unsettled = new Set<string>()
   readonly #parts: BudgetsParts
   /** By owner; each in the windows that it was asked for. */
   readonly #accounts = new Map<string, Account[]>()

@@ -137,8 +137,9 @@ export class RequestMeter implements Metering {
       if (pile) {
         this.#due -= pile.waiting.length
         const entries = await prepare(this.#parts, pile.waiting)
-        const isDone =
-          (this.#spill.isEmpty && (await this.#write(entries, pile.digest))) || (await this.#setAside(entries))
+        const isDone = this.#spill.isEmpty
+          ? (await this.#write(entries, pile.digest)) || (await this.#setAside(entries))
+          : (await this.#setAside(entries)) || (await this.#writePast(entries, pile.digest))
         if (!isDone) {
           this.#queue.putBack(pile)
           this.#isStuck = true
@@ -165,6 +166,15 @@ export class RequestMeter implements Metering {
       }
       return false
     }
+  }
+
+  /** Beside a spill file that takes nothing: what lies there may be unreadable for long, and the database well. */
+  async #writePast(entries: readonly Entry[], digest: Digest): Promise<boolean> {
+    if (this.#isLate) return false
+    return this.#writeInTime({ entries, digest, isOwn: true, isAgain: false }).then(
+      () => true,
+      () => false,
+    )
   }
 
   /**

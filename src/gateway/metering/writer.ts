@@ -23,15 +23,24 @@ export async function writeBatch(
   batch: Batch,
   deadline: AbortSignal,
 ): Promise<void> {
+  let isSettled = false
   try {
-    await write(database, budgets, batch, deadline)
+    isSettled = await write(database, budgets, batch, deadline)
   } catch (error) {
     if (!(error instanceof Duplicates)) throw error
-    await write(database, budgets, { ...batch, isAgain: true }, deadline)
+    isSettled = await write(database, budgets, { ...batch, isAgain: true }, deadline)
+  } finally {
+    if (batch.isOwn && !isSettled) for (const { row } of batch.entries) budgets.unsettled.add(row.id)
   }
 }
 
-async function write(database: Database, budgets: ProcessBudgets, batch: Batch, deadline: AbortSignal): Promise<void> {
+/** Whether the blocks are settled. */
+async function write(
+  database: Database,
+  budgets: ProcessBudgets,
+  batch: Batch,
+  deadline: AbortSignal,
+): Promise<boolean> {
   const { entries, isOwn, isAgain } = batch
   let settled: () => void = () => undefined
   await database.transaction(async (tx) => {
@@ -52,15 +61,16 @@ async function write(database: Database, budgets: ProcessBudgets, batch: Batch, 
     await touchUsed(tx, credentials, keys)
     settled = () => {
       budgets.commit(returns)
+      if (!isOwn) return
+      for (const { id } of rows) budgets.unsettled.delete(id)
       // What an earlier attempt wrote, of which the answer never came, has given its blocks back then.
-      if (isOwn && fresh !== entries) {
-        const known = new Set(fresh)
-        const others = entries.filter((entry) => !known.has(entry)).map(({ row }) => row)
-        budgets.commit(budgets.prepare(digestOf(others).spends))
-      }
+      const others = fresh === entries ? [] : entries.filter(({ row }) => budgets.unsettled.delete(row.id))
+      budgets.commit(budgets.prepare(digestOf(others.map(({ row }) => row)).spends))
     }
   })
-  if (!deadline.aborted) settled()
+  if (deadline.aborted) return false
+  settled()
+  return true
 }
 
 async function withoutKnown(tx: Queryable, entries: readonly Entry[]): Promise<readonly Entry[]> {

@@ -1,3 +1,6 @@
+import { appendFileSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Database, Param } from '../../../src/database/database.ts'
@@ -362,6 +365,35 @@ describeMetering('budgets', (place) => {
     database.goOn()
     await expect.poll(async () => (await metering.budgets.reserve(caller, usd('1'))).release()).toBeUndefined()
     expect(database.begun - begun).toBeLessThan(calls.length)
+    await metering.close()
+    await database.close()
+  })
+
+  test('gateway#90 calls that lie in the spill file twice, as a full disk may leave them, give back once', async () => {
+    const clock = stillClock(T0)
+    const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
+    const database = fragile(place().open())
+    const metering = processOver(place(), { clock, database, dataDir, flushRows: 10 })
+    const caller = keyCaller(budgetOf('100'))
+    const block = await metering.budgets.reserve(caller, usd('40'))
+    block.release()
+    const call = async (): Promise<void> =>
+      pay(metering, await metering.budgets.reserve(caller, usd('1')), caller, usd('1'), T0)
+    database.isAway = true
+    for (let i = 0; i < 10; i++) await call()
+    await metering.meter.flush()
+    const spill = join(dataDir, 'gateway-spill.jsonl')
+    appendFileSync(spill, readFileSync(spill))
+    for (let i = 0; i < 10; i++) await call()
+    database.isAway = false
+    clock.advance(5000)
+    await metering.meter.flush()
+    expect(metering.meter.figures()).toMatchObject({ queue: 0, spillBytes: 0 })
+    const owner = `key:${caller.keyId}`
+    expect(await rowOf(metering, owner, T0)).toEqual({ spent: usd('20'), reserved: usd('20'), blocks: usd('20') })
+    clock.advance(20_000)
+    await metering.processes.beat()
+    expect(await rowOf(metering, owner, T0)).toEqual({ spent: usd('20'), reserved: 0n, blocks: 0n })
     await metering.close()
     await database.close()
   })

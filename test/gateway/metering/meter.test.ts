@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, statSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -7,7 +7,7 @@ import type { Database } from '../../../src/database/database.ts'
 import { formatUsd } from '../../../src/gateway/cost/money.ts'
 import { KINDS, SURFACES, type UsageRecord } from '../../../src/gateway/model.ts'
 import { DAY, HOUR, MINUTE, sumSpent } from '../../../src/gateway/store/aggregates.ts'
-import { toUsageRecord } from '../../../src/gateway/store/usage-record.ts'
+import { toUsageRecord, toUsageRow } from '../../../src/gateway/store/usage-record.ts'
 import { findUsage, listUsage } from '../../../src/gateway/store/usage.ts'
 import {
   budgetOf,
@@ -303,6 +303,42 @@ describeMetering('usage records', (place) => {
     expect(second.meter.figures()).toEqual({ queue: 0, dropped: 1, spillBytes: 0 })
     await second.meter.close()
     await second.database.close()
+  })
+
+  test('gateway#91 a spill file that can neither be read nor written keeps no usage from the database, nor a stop from writing it', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
+    mkdirSync(join(dataDir, 'gateway-spill.jsonl'))
+    const { meter, database } = processOver(place(), { clock: stillClock(), dataDir, flushRows: 10 })
+    await meter.start()
+    const keep = (): void => {
+      for (let i = 0; i < 25; i++) meter.record(usageRecord(T0 + i, { request_id: 'past-the-spill' }))
+    }
+    const kept = async (): Promise<number> =>
+      (await listUsage(database, 1, { request_id: 'past-the-spill' }, undefined, 100)).length
+    keep()
+    await meter.flush()
+    expect([await kept(), meter.figures().queue]).toEqual([25, 0])
+    keep()
+    await meter.close()
+    expect(await kept()).toBe(50)
+    await database.close()
+  })
+
+  test('gateway#92 a damaged record in the spill file is left out, and stops nothing', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
+    const [before, damaged, after] = [1, 2, 3].map((i) => toUsageRow(usageRecord(T0 + i)))
+    if (!before || !damaged || !after) throw new Error('three were made')
+    const lines = [before, { ...damaged, record: damaged.record.slice(0, 40) }, { id: damaged.id }, after]
+    const text = lines.map((row) => `${JSON.stringify({ process: 'x', row })}\n`).join('')
+    writeFileSync(join(dataDir, 'gateway-spill.jsonl'), text)
+    const { meter, database } = processOver(place(), { clock: stillClock(), dataDir })
+    await meter.start()
+    await meter.flush()
+    const found = await Promise.all([before, damaged, after].map(({ id }) => findUsage(database, 1, id)))
+    expect(found.map((row) => row?.id)).toEqual([before.id, undefined, after.id])
+    expect(meter.figures()).toEqual({ queue: 0, dropped: 0, spillBytes: 0 })
+    await meter.close()
+    await database.close()
   })
 
   test.each(['reject', 'drop'] as const)('gateway#92 queue and spill full: %s', async (onFull) => {
