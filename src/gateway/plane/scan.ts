@@ -2,6 +2,8 @@ import { GatewayError, invalid } from '../errors.ts'
 import { broken, readMap, readMembers, skipSpace, skipValue, type Member } from '../relay/body.ts'
 
 const ONCE: ReadonlySet<string> = new Set(['model', 'stream'])
+/** What is judged here; programs in Go read these names in any case. */
+const JUDGED: ReadonlySet<string> = new Set([...ONCE, 'max_tokens', 'max_completion_tokens', 'max_output_tokens'])
 const QUOTE = 0x22
 const COMMA = 0x2c
 const OPEN_LIST = 0x5b
@@ -18,15 +20,23 @@ export interface Scan {
 /**
  * The top-level members of a request's body, found in one pass. `messages` must be a list of one message or more, each with a
  * role, and with content unless it carries calls.
- * @throws GatewayError 400 as `readMembers`, with `model` and `stream` once, and for messages that are none. Contract:
- *   gateway.md 3.2
+ * @throws GatewayError 400 as `readMembers`, with `model` and `stream` once, for what is judged here under a name in another
+ *   case, and for messages that are none. Contract: gateway.md 3.2, 10.3
  */
 export function scanBody(body: Buffer): Scan {
   const messages = new Messages(body)
-  const members = readMembers(body, ONCE, (name, start) =>
-    name === 'messages' ? messages.read(start) : messages.skip(start, 1),
-  )
+  const members = readMembers(body, ONCE, (name, start) => {
+    if (name === 'messages') return messages.read(start)
+    if (!JUDGED.has(name)) refuseOtherCase(name)
+    return messages.skip(start, 1)
+  })
   return { members, longest: messages.longest }
+}
+
+/** The long s too is an s to them. */
+function refuseOtherCase(name: string): void {
+  const known = name.toUpperCase().toLowerCase()
+  if (JUDGED.has(known)) throw invalid(`${known} must be written so, not ${name}`, known)
 }
 
 /** Reads the messages of a body. */

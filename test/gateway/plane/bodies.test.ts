@@ -49,6 +49,23 @@ test('gateway#48 model or stream given twice, in any escaping, is refused and go
   expect(upstream.seen).toEqual([])
 })
 
+test('gateway#48 what is judged has one name: programs in Go read it in any case', async () => {
+  const { call, upstream } = await rig({ key: { maxOutputTokens: 10 } })
+  const rest = '"messages":[{"role":"user","content":"hi"}]'
+  for (const [name, value] of [
+    ['Model', '"other"'],
+    ['MOD\\u0045L', '"other"'],
+    ['\u017ftream', 'true'],
+    ['Max_Tokens', '1000'],
+  ] as const) {
+    const raw = `{"model":"m","${name}":${value},${rest}}`
+    const answer = await call('chat/completions', undefined, { method: 'POST', raw })
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_value' } } })
+    expect(['model', 'stream', 'max_tokens']).toContain(answer.body.error.param)
+  }
+  expect(upstream.seen).toEqual([])
+})
+
 test('gateway#49 the bytes of JSON go to the client unchanged, spacing and unknown fields too', async () => {
   const { call, upstream } = await rig()
   const odd = ANSWER.replace('{"id"', '{ "unknown" : [1.0e2],\n "id"')
