@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { UpstreamFault } from '../exchange/exchange.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
@@ -96,6 +97,7 @@ class RawPlane implements Plane {
       const path = isPlain ? url : (url.split('?', 1)[0] ?? '')
       logRequest({ method, path, status, duration_ms: duration, request_id: requestId }, isPlain)
     })
+    if (!response.socket) closeWith(request.socket, response)
     const serve = (caller: GatewayCaller): void =>
       this.#serve(
         place,
@@ -189,6 +191,13 @@ class RawPlane implements Plane {
 }
 
 const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => new URLSearchParams(url.split('?', 2)[1])
+
+/** An answer that waits for another one on its connection is not told by Node that the connection has closed. */
+function closeWith(socket: Socket, response: ServerResponse): void {
+  const close = (): void => void (response.socket ?? response.emit('close'))
+  socket.setMaxListeners(0).once('close', close) // as many as a client sends at once
+  response.once('close', () => socket.off('close', close))
+}
 
 /** Clients differ in whether their base URL ends with the version. */
 function unknownUrl(path: string): GatewayError {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { classes, pair } from './pair.ts'
-import { CHAT, FRAMES, json, sse, type Script } from './support.ts'
+import { CHAT, FRAMES, json, sse, TOKEN, type Script } from './support.ts'
 
 test.each(['before the answer', 'before content', 'in the stream'])(
   'gateway#41 a client that goes %s takes the call along',
@@ -39,4 +39,17 @@ test('gateway#41 a client that goes while its body comes, or while it waits, lea
   setImmediate(() => socket.destroy())
   expect(await record()).toMatchObject({ outcome: 'client_closed', surface: 'messages', model_requested: '' })
   expect(upstreams[0].seen).toEqual([])
+})
+
+test('gateway#41 a client that goes takes along the calls that it sent before it had an answer', async () => {
+  const { port, records, upstreams } = await pair(() => undefined)
+  const { connect } = await import('node:net')
+  const body = JSON.stringify(CHAT)
+  const head = `POST /rest/v1/llm-gateway/v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n`
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`.repeat(3))
+  const seen = [await upstreams[0].next(), await upstreams[0].next(), await upstreams[0].next()]
+  socket.destroy()
+  await Promise.all(seen.map(({ closed }) => closed))
+  await expect.poll(() => records.map(({ outcome }) => outcome)).toEqual(Array(3).fill('client_closed'))
 })
