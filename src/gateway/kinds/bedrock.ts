@@ -56,8 +56,8 @@ export function bedrockUpstream(
       const keys = keysNow()
       return keys instanceof Promise ? keys.then(signed) : signed(keys)
     },
-    learnSkew: (status, headers, body) =>
-      theirClock.learn(status, headers['date'], `${headers['x-amzn-errortype']} ${body.toString()}`),
+    learnSkew: (request, { status, headers, body }) =>
+      theirClock.learn(status, headers['date'], `${headers['x-amzn-errortype']} ${body.toString()}`, request.headers),
   }
 }
 

@@ -159,9 +159,8 @@ function embeddingBody({ kind }: OpenCredential, model: string): object {
 async function send(upstream: Upstream, call: UpstreamCall, signal: AbortSignal, isSecond = false): Promise<Answer> {
   const request = await inTime(Promise.resolve(upstream.request(call)), signal)
   const answer = await wholeAnswer(upstream.dispatcher, request, { body: call.body, signal, maxBytes: MAX_BYTES })
-  const { status, headers, body } = answer
-  if (!isSecond && upstream.learnSkew?.(status, headers, body)) return send(upstream, call, signal, true)
-  return { status, body: jsonOf(body.toString()) }
+  if (!isSecond && upstream.learnSkew?.(request, answer)) return send(upstream, call, signal, true)
+  return { status: answer.status, body: jsonOf(answer.body.toString()) }
 }
 
 /** Of a list of models: `{data: [{id}]}`, or Gemini's `{models: [{name: "models/…"}]}`. */

@@ -1,5 +1,6 @@
 import type { Dialect, Surface } from '../model.ts'
 import type { Dispatcher, OutboundRequest } from '../outbound/dispatcher.ts'
+import type { WholeAnswer } from '../outbound/whole-answer.ts'
 import type { OpenCredential } from '../state/organization-state.ts'
 
 /** A call as it will go out. */
@@ -43,7 +44,7 @@ export interface Upstream {
   /** Checks every address it connects to. Contract: gateway.md 10.2. */
   readonly dispatcher: Dispatcher
   /** A refusal that says the clocks differ: true when it was learnt, and the call may go out once more (SigV4). */
-  learnSkew?(status: number, headers: Readonly<Record<string, string>>, body: Buffer): boolean
+  learnSkew?(request: OutboundRequest, refusal: WholeAnswer): boolean
 }
 
 /** The provider, or who stands before it, takes the credential for no good: class `auth`. */

@@ -92,7 +92,8 @@ export class Attempt implements WireEvents {
   #stream: AnswerStream | undefined
   #state: StreamStep['state'] = 'waiting'
   #startedStreamAt: number | undefined
-  #isResent = false
+  /** Parts that went out once more. */
+  #resent: readonly number[] = []
   isOver = false
 
   constructor(parts: AttemptParts) {
@@ -243,11 +244,11 @@ export class Attempt implements WireEvents {
   #dispatch(request: OutboundRequest, body: Buffer, part: number): void {
     if (this.isOver) return
     this.origin = request.origin
-    const wire = new Wire(this, part)
+    const wire = new Wire(this, request, part)
     this.#wires.push(wire)
     const send = (): void => {
       try {
-        wire.send(this.candidate.upstream, request, body)
+        wire.send(this.candidate.upstream, body)
       } catch (error) {
         this.#unsent(error)
       }
@@ -291,14 +292,14 @@ export class Attempt implements WireEvents {
   #refused(wire: Wire): void {
     const { candidate, exchange } = this
     const headers = wire.headers()
-    const { body } = wire
-    if (!this.#isResent && candidate.upstream.learnSkew?.(wire.status, headers, body)) {
-      this.#isResent = true
+    const { request, status, part, body } = wire
+    if (!this.#resent.includes(part) && candidate.upstream.learnSkew?.(request, { status, headers, body })) {
+      this.#resent = [...this.#resent, part]
       wire.cut()
       this.#leave(wire)
-      return this.#send(wire.part)
+      return this.#send(part)
     }
-    this.#guarded(() => this.#finish({ fault: exchange.fault(wire.status, headers, body) }))
+    this.#guarded(() => this.#finish({ fault: exchange.fault(status, headers, body) }))
   }
 
   #join(): JsonAnswer {

@@ -19,6 +19,7 @@ export class Wire implements AnswerHandler {
   status = 0
   /** Of an answer that is read whole. */
   readonly chunks: Buffer[] = []
+  readonly request: OutboundRequest
   /** Which of the calls that answer a request together. */
   readonly part: number
   /** Of the answer: names, in small letters, and values in turn. */
@@ -27,13 +28,14 @@ export class Wire implements AnswerHandler {
   #line: Line | undefined
   #isOver = false
 
-  constructor(events: WireEvents, part: number) {
+  constructor(events: WireEvents, request: OutboundRequest, part: number) {
     this.#events = events
+    this.request = request
     this.part = part
   }
 
-  send({ dispatcher }: Upstream, request: OutboundRequest, body: Buffer): void {
-    if (!this.#isOver) dispatcher.dispatch(request, body, this)
+  send({ dispatcher }: Upstream, body: Buffer): void {
+    if (!this.#isOver) dispatcher.dispatch(this.request, body, this)
   }
 
   /** Reads on. */

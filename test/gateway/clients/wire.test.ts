@@ -87,9 +87,10 @@ test('gateway#70 a skewed clock is learnt from one refusal; API keys need no sig
   clock.advance(3_600_000)
   const fake = await start({ provider: 'bedrock', clock })
   const upstream = upstreams()(opened(fake, 'bedrock'))
+  const signed = await upstream.request(call({ model: 'm' }))
   const refused = await post(upstream, { model: 'm' }, converse)
   expect(refused.status).toBe(403)
-  expect(upstream.learnSkew?.(403, refused.headers, refused.body)).toBe(true)
+  expect(upstream.learnSkew?.(signed, refused)).toBe(true)
   expect(await answer(upstream, { model: 'm' }, converse)).toMatch(/^200/)
   const byKey = upstreams()(
     credential('bedrock', { baseUrl: fake.url, secrets: { api_key: BEDROCK_API_KEY }, config: { region: AWS_REGION } }),

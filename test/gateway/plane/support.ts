@@ -163,6 +163,8 @@ export interface Rig {
   readonly waits: number[]
   readonly logged: { fields: object; message: string }[]
   readonly state: OrganizationState
+  /** Of its clock. */
+  now(): number
   /** Moves clock and time limits on. */
   advance(ms: number): void
   /** The next usage record, or one that came unseen. */
@@ -354,6 +356,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     waits,
     logged,
     state,
+    now: () => clock.now(),
     advance,
     record: () => {
       const [first] = unseen.splice(0, 1)

@@ -106,13 +106,15 @@ export class AwsRoles {
     const { host, pathname: path } = new URL(url)
     const signer = new AwsSigner('sts', region, this.#clock)
     const body = new URLSearchParams({ Version: '2011-06-15', ...form }).toString()
+    let signed: string[] = []
     const send = async (): Promise<FixedAnswer> => {
-      const signed = keys ? signer.sign({ host, path, body }, keys) : []
+      signed = keys ? signer.sign({ host, path, body }, keys) : []
       const headers = ['content-type', 'application/x-www-form-urlencoded', ...signed]
       return this.#call(url, { method: 'POST', headers, body })
     }
     let answer = await send()
-    if (this.#clock.learn(answer.status, String(answer.headers['date']), answer.text)) answer = await send()
+    const isSkewed = this.#clock.learn(answer.status, String(answer.headers['date']), answer.text, signed)
+    if (isSkewed) answer = await send()
     return keysAssumed(answer)
   }
 

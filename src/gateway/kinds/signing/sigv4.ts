@@ -71,6 +71,12 @@ const encodedAgain = (path: string): string =>
 /** `20260131T235959Z` */
 const amzDate = (ms: number): string => new Date(ms).toISOString().replace(/[:-]|\.\d{3}/g, '')
 
+/** In ms; NaN for what was not signed. */
+const signedAt = (headers: readonly string[]): number => {
+  const date = headers[headers.indexOf('x-amz-date') + 1] ?? ''
+  return Date.parse(date.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, '$1-$2-$3:$4:$5'))
+}
+
 /** AWS refuses what is 5 min off; less than this is no reason for a refusal. */
 const SKEW_MS = 60_000
 const SKEWED =
@@ -90,14 +96,16 @@ export class AwsClock {
   }
 
   /**
-   * Learns the time from a refusal that tells another one; true when it did: the same call may go once more.
+   * Learns the time from a refusal that tells another one than was signed; true when it did: the same call may go once more.
+   * Others that were signed before may have told it meanwhile.
    * @param date the answer's own header
    * @param reason its error code, wherever it stood
+   * @param signed headers of the call, names and values in turn
    */
-  learn(status: number, date: string | undefined, reason: string): boolean {
+  learn(status: number, date: string | undefined, reason: string, signed: readonly string[]): boolean {
     if ((status !== 403 && status !== 400) || !SKEWED.test(reason)) return false
     const theirs = Date.parse(date ?? '')
-    if (Number.isNaN(theirs) || Math.abs(theirs - this.now()) < SKEW_MS) return false
+    if (!(Math.abs(theirs - signedAt(signed)) >= SKEW_MS)) return false
     this.#ahead = theirs - this.#clock.now()
     return true
   }
