@@ -1,4 +1,5 @@
-import { UnsayableError, type CallPart, type Part, type ResultPart, type Turn } from './form.ts'
+import { UnsayableError, type CallPart, type Family, type Part, type ResultPart, type Turn } from './form.ts'
+import { isSigned } from './target.ts'
 
 /**
  * Brings turns into the order that every provider takes: equal roles in a row merged, empty text removed, each result
@@ -33,6 +34,14 @@ export function arrangeTurns(turns: readonly Turn[], param = 'messages'): Turn[]
     if (role === 'assistant' && turns[i + 1]?.role !== 'assistant') append('user', answersOf(arranged.at(-1), results))
   }
   return arranged
+}
+
+/** Without turns of nothing but thoughts that the target does not take: it refuses turns that hold nothing. */
+export function withoutSilent(turns: readonly Turn[], family: Family): readonly Turn[] {
+  const isTaken = (part: Part): boolean =>
+    part.kind !== 'reasoning' || (part.family === family && (family !== 'claude' || isSigned(part)))
+  const said = turns.filter(({ parts }) => parts.some(isTaken))
+  return said.length < turns.length ? arrangeTurns(said) : turns
 }
 
 const isEmpty = (part: Part): boolean => part.kind === 'text' && part.text === ''

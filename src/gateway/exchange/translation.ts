@@ -4,13 +4,14 @@ import { writeAnthropicAnswer } from '../chat/anthropic/write-answer.ts'
 import { writeAnthropicRequest } from '../chat/anthropic/write-request.ts'
 import { writeConverseRequest } from '../chat/converse/write-request.ts'
 import { AnswerError, NO_USAGE, type ChatEvent, type Said } from '../chat/events.ts'
-import { UnsayableError, type ChatRequest, type Drop } from '../chat/form.ts'
+import { UnsayableError, type ChatRequest, type Drop, type Family } from '../chat/form.ts'
 import { writeGeminiRequest } from '../chat/gemini/write-request.ts'
 import type { Json } from '../chat/json.ts'
 import { readOpenAiRequest } from '../chat/openai/read-request.ts'
 import { writeOpenAiAnswer, type AnswerHead } from '../chat/openai/write-answer.ts'
 import { writeOpenAiRequest } from '../chat/openai/write-request.ts'
 import type { Target } from '../chat/target.ts'
+import { withoutSilent } from '../chat/turns.ts'
 import type { Dialect } from '../model.ts'
 import { readMembers } from '../relay/body.ts'
 import type { Candidate } from '../routing/candidate.ts'
@@ -33,6 +34,14 @@ const WRITERS: Readonly<Record<Dialect, Write>> = {
   anthropic: writeAnthropicRequest,
   gemini: writeGeminiRequest,
   converse: writeConverseRequest,
+}
+
+/** Whose thoughts each takes. */
+const FAMILY: Readonly<Record<Dialect, Family>> = {
+  openai: 'openai',
+  anthropic: 'claude',
+  gemini: 'gemini',
+  converse: 'claude',
 }
 
 /** What translations share. */
@@ -61,6 +70,7 @@ export class Translation implements Exchange {
         parts.signatures.restore(read(request.json(), drop), request.organizationId),
         allowedCap(request, candidate),
       ),
+      FAMILY[candidate.dialect],
     )
     const written = WRITERS[candidate.dialect](form, targetOf(candidate), drop)
     const bytes = Buffer.from(JSON.stringify({ ...addressed(form, candidate), ...written }))
@@ -153,8 +163,9 @@ function addressed({ stream }: ChatRequest, { dialect, model, upstream: { edits 
 }
 
 /** Providers of other dialects take no system text alone, and empty text is left out. @throws UnsayableError */
-function answerable(form: ChatRequest): ChatRequest {
-  if (form.turns.length > 0) return form
+function answerable(form: ChatRequest, family: Family): ChatRequest {
+  const turns = withoutSilent(form.turns, family)
+  if (turns.length > 0) return turns === form.turns ? form : { ...form, turns }
   throw new UnsayableError('invalid_value', 'messages', 'messages need one that says something, beside the system text')
 }
 

@@ -134,6 +134,17 @@ describe('gateway#64 thoughts go back to the family that had them', () => {
     expect(sent(openai, [THOUGHT, { type: 'text', text: 'so' }])).not.toContain('hm')
   })
 
+  test('a turn of nothing but thoughts of another is left out: providers refuse turns that hold nothing', () => {
+    for (const candidate of [anthropic, gemini, bedrock]) {
+      const silent = { role: 'assistant', content: '', reasoning_content: 'hm' }
+      const { messages: turns, contents } = bodyOf(chat(candidate, { messages: [...HI, silent, ...HI] }))
+      expect(turns ?? contents).toMatchObject([{ role: 'user' }])
+      expect(JSON.stringify(turns ?? contents).match(/"hi"/g)).toHaveLength(2)
+    }
+    expect(sent(gemini, [THOUGHT])).not.toContain('"parts":[]')
+    expect(sent(bedrock, [THOUGHT])).toContain('"signature":"s1"')
+  })
+
   test('on a relay to Claude too, which refuses what it has not signed', () => {
     const ofGemini = answered(gemini, geminis)
     const said = [...HI, { role: 'assistant', content: ofGemini }, ...HI]
