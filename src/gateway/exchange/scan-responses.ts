@@ -36,13 +36,13 @@ export class ResponsesScan implements Scan {
     const event = parseJson(data)
     if (!event) return
     const { type, response, error } = event
-    if (FAILURES.has(type) || (error !== undefined && error !== null)) {
-      throw eventFault(data, this.#view, undefined, this.facts)
-    }
     const told = readResponse(response)
     if (told?.model !== undefined) this.facts.responseModel = told.model
     if (told?.id !== undefined) this.facts.responseId = told.id
     if (told?.usage) this.facts.usage = told.usage
+    if (FAILURES.has(type) || (error !== undefined && error !== null)) {
+      throw eventFault(data, this.#view, undefined, this.facts)
+    }
     if (STOPS.has(type)) {
       this.facts.finishReason = told?.finishReason
       this.state = 'stopped'

@@ -380,11 +380,16 @@ describe('an error event is a fault, told after what came before it', () => {
     const response = makeExchange(requestOf('responses', { model: 'a', input: 'hi', stream: true }), openai)
     const failed = {
       type: 'response.failed',
-      response: { status: 'failed', error: { code: 'server_error', message: 'oh' } },
+      response: {
+        status: 'failed',
+        error: { code: 'server_error', message: 'oh' },
+        usage: { input_tokens: 7, output_tokens: 3 },
+      },
     }
     expect(faultOf(() => response.stream().read(Buffer.from(named(failed as never))))).toMatchObject({
       class: 'transient',
       message: 'oh',
+      facts: { usage: { input: 7, output: 3 } },
     })
   })
 })
