@@ -164,6 +164,7 @@ function createHttpServer(options: ListenerOptions, handler: RequestListener): S
   }
   const listener: RequestListener = (request, response) => {
     if (request.socket.writableEnded) return // it was refused before the last of it came
+    request.url = withoutOrigin(request.url ?? '/')
     const isBrowsed = allowedOrigins.length > 0
     // The framework answers what a browser asks before it lets a page ask.
     if (!front || !isInFront(request, options) || (isBrowsed && request.method === 'OPTIONS')) {

@@ -130,6 +130,8 @@ test('a request that names the whole address is one to its path', async () => {
   const open = await withFront(60_000)
   const socket = open('GET http://127.0.0.1:7777/told?a=1 HTTP/1.1\r\nConnection: close\r\n\r\n')
   expect((await text(socket)).split('\r\n\r\n')[1]).toBe('/told?a=1')
+  const front = open('GET http://127.0.0.1:7777/fast HTTP/1.1\r\nContent-Length: 0\r\n\r\n')
+  expect(String(await once(front, 'data'))).toContain('begun')
 })
 
 test('an unknown expectation is no reason to refuse', async () => {
