@@ -128,7 +128,8 @@ function faultOf(
   told: { status?: number; retryAfterMs?: number | undefined; facts?: AnswerFacts | undefined },
 ): UpstreamFault {
   const { status } = told
-  const message = redact(error.message ?? `the provider answered ${status ?? 'with an error'}`).slice(0, MAX_MESSAGE)
+  const shown = (text: string): string => redact(text).slice(0, MAX_MESSAGE)
+  const message = shown(error.message ?? `the provider answered ${status ?? 'with an error'}`)
   if (failure === 'auth') {
     const refused = new GatewayError('upstream_credentials_rejected', REJECTED)
     return new UpstreamFault(failure, refused, { ...told, message })
@@ -139,8 +140,12 @@ function faultOf(
   const own = isKept && isRelay && (error.type ?? error.code) !== undefined
   const refused = new GatewayError(code, message, {
     ...(isKept && { status }),
-    ...(own && { param: error.param, providerCode: error.code ?? null, details: detailsOf(error, redact) }),
-    ...(own && error.type !== undefined && { type: error.type }),
+    ...(own && {
+      param: error.param && shown(error.param),
+      providerCode: error.code === undefined ? null : shown(error.code),
+      details: detailsOf(error, redact),
+    }),
+    ...(own && error.type !== undefined && { type: shown(error.type) }),
     retryAfterMs: told.retryAfterMs,
   })
   return new UpstreamFault(failure, refused, told)

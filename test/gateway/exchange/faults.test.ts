@@ -160,6 +160,14 @@ describe('gateway#34 how the client is told', () => {
       expect(text).not.toContain('abcdefghijklmnopqrst')
       expect(text.length).toBeLessThanOrEqual(4096)
     }
+    const elsewhere = error({
+      message: 'no',
+      type: 'of very-own-secret-0001',
+      param: 'very-own-secret-0001',
+      code: 'sk-proj-abcdefghijklmnopqrst',
+    })
+    const named = chat(candidateOf('openai', { secrets })).fault(400, {}, Buffer.from(JSON.stringify(elsewhere)))
+    expect(JSON.stringify(named.error.toOpenAi())).not.toMatch(/very-own|abcdefghij/)
     const streamed = chat(candidateOf('openai', { secrets }), { stream: true }).stream()
     expect(faultOf(() => streamed.read(Buffer.from(sse(echoed)))).message).not.toContain('very-own-secret-0001')
   })
