@@ -112,6 +112,7 @@ export class Call implements Watched, Waiting, AttemptOwner {
   }
 
   commit(attempt: Attempt): void {
+    this.#order.selection.began(attempt.candidate)
     this.#ending.commit(attempt)
   }
 

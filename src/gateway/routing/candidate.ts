@@ -58,6 +58,8 @@ export interface Selection {
   again(): boolean
   /** How long until one of those not tried yet can be called: 0 = now, undefined when none is left. */
   waitMs(): number | undefined
+  /** It answers, though not to the end yet: a stream may take minutes, and a probe need not keep others out so long. */
+  began(candidate: Candidate): void
   /** Ends the attempt: gives its slot back, settles its tokens, feeds cooldown and breaker. The second time nothing happens. */
   settle(candidate: Candidate, outcome: AttemptOutcome, tokens: number): void
 }

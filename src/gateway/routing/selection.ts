@@ -109,6 +109,12 @@ export class RouteSelection implements Selection, Gate<Routed> {
     return rests.length === 0 ? undefined : Math.min(...rests)
   }
 
+  began(candidate: Candidate): void {
+    if (!this.#isProbe || this.#running !== candidate) return
+    this.#isProbe = false
+    this.#running.modelCondition.breaker.reset()
+  }
+
   settle(candidate: Candidate, outcome: AttemptOutcome, tokens: number): void {
     const running = this.#running
     if (running === undefined || running !== candidate) return

@@ -77,6 +77,17 @@ async function advanceUntil<T>(advance: (ms: number) => void, coming: Promise<T>
   return coming
 }
 
+test('gateway#39 a probe that streams lets others through from its first word on, not only behind its last', async () => {
+  const { call, open, upstream, advance } = await rig(refusal(503), { settings: { maxAttempts: 1 } })
+  for (let i = 0; i < 5; i++) await call('chat/completions', CHAT)
+  expect(await call('chat/completions', CHAT)).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
+  advance(5000)
+  upstream.script = sse([FRAMES.start, FRAMES.text('Hel')], false)
+  await until(await open('chat/completions', REQUEST), 'Hel')
+  upstream.script = json()
+  expect(await call('chat/completions', CHAT)).toMatchObject({ status: 200 })
+})
+
 test('gateway#76 a silent stream is kept open by heartbeats, in either dialect', async () => {
   const openai = await rig(sse([FRAMES.start, FRAMES.text('Hel')], false))
   const response = await openai.open('chat/completions', REQUEST)
