@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { isLocal, mountGateway, mountMemoryDoors, mountPlatform, readinessOf } from './app/doors.ts'
 import { openServices, type AppOptions } from './app/open-services.ts'
+import { explained } from './app/platform.ts'
 import { SERVICES } from './app/services.ts'
 import { systemClock } from './base/clock.ts'
 import { errorText } from './base/errors.ts'
@@ -20,7 +21,7 @@ const SHUTDOWN_MS = 15_000
 const LAST_MS = 1000
 
 export interface App {
-  /** Binds the configured address and gives the URL. */
+  /** Binds the configured address and gives the URL. @throws ConfigError when a store or the address cannot be used */
   listen(): Promise<string>
   /** Lets running requests end, 15 s at most, then closes the stores. */
   close(): Promise<void>
@@ -71,7 +72,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   }
   return {
     listen: async () => {
-      await gateway?.start()
+      await explained(config, async () => gateway?.start())
       const url = await bind(listener, 'server.addr', server.addr)
       if (kernelListener !== listener) await bind(kernelListener, 'kernel.api.listenAddr', listenAddr)
       memory?.service.start()

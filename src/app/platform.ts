@@ -123,7 +123,7 @@ export async function withPlatform<T>(
 }
 
 /** What a database or its schema fails with, under the name of its setting. */
-async function explained<T>(config: Config, work: () => Promise<T>): Promise<T> {
+export async function explained<T>(config: Config, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

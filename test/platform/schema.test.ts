@@ -71,3 +71,17 @@ describeInPlaces('the schema', (place) => {
     await database.close()
   })
 })
+
+describeInPlaces('a store that is only there in part', (place) => {
+  test('a server that may not read a table of the gateway refuses to start, and names the store', async () => {
+    await initialize(place())
+    const database = place().open()
+    await upgradeSchema(database, 1)
+    await database.run('ALTER TABLE gateway_keys RENAME TO gateway_keys_away')
+    const app = await createApp(place().config(), { services: ['platform', 'gateway'] })
+    const refusal = { name: 'ConfigError', message: expect.stringMatching(/^storage\.metadata_dsn .*gateway_keys/) }
+    await expect(app.listen()).rejects.toMatchObject(refusal)
+    await app.close()
+    await database.close()
+  })
+})

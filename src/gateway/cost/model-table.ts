@@ -5,7 +5,10 @@ import { parseUsd } from './money.ts'
 
 /** The model table: what models can do, and what they cost. Contract: gateway.md 2.5. */
 
-const price = z.union([z.string(), z.number().transform(String)]).transform((text, context) => {
+/** As it is written: below a millionth a number would come with an exponent. */
+const decimal = (usd: number): string => (usd < 1e-6 && Number(usd.toFixed(9)) === usd ? usd.toFixed(9) : String(usd))
+
+const price = z.union([z.string(), z.number().transform(decimal)]).transform((text, context) => {
   const nano = parseUsd(text)
   if (nano !== undefined) return nano
   context.addIssue({ code: 'custom', message: 'must be USD with nine decimals at most' })

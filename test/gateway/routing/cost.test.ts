@@ -25,6 +25,19 @@ test('money is exact, whatever its digits', () => {
   for (const text of ['', '.5', '1.', '-1', '1e3', '0.0000000001']) expect(parseUsd(text)).toBeUndefined()
 })
 
+test('a price may be written as a number, down to the nano-dollar', () => {
+  const priced = (price: number): string | undefined => usd({ usd_per_request: price }, {})
+  expect([0, 1e-9, 0.0000005, 0.000001, 0.1, 1000].map(priced)).toEqual([
+    '0',
+    '0.000000001',
+    '0.0000005',
+    '0.000001',
+    '0.1',
+    '1000',
+  ])
+  for (const price of [1e-10, 1.5e-9, -0.0000005]) expect(() => priced(price)).toThrow('nine decimals')
+})
+
 test('halves go to the even neighbour', () => {
   expect([5n, 15n, 25n, 26n, 24n].map((nano) => divideHalfEven(nano, 10n))).toEqual([0n, 2n, 2n, 3n, 2n])
 })
