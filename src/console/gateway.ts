@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '../base/clock.ts'
+import { ConsoleError, toRefusal } from './errors.ts'
 import { HEADERS } from './guard.ts'
 import { gatewayMenu } from './menu.ts'
 import { serveStatic } from './static.ts'
@@ -56,6 +57,18 @@ export function mountGatewayConsole(app: FastifyInstance, clock: Clock, { hasMem
       ui.addHook('onRequest', async (_request, reply) => void reply.headers(HEADERS))
       ui.get('/static/:file', serveStatic)
       ui.get('/', async (_request, reply) => reply.redirect('/ui/gateway/credentials', 303))
+      ui.setNotFoundHandler(() => {
+        throw new ConsoleError('not_found', 'There is no such page.')
+      })
+      ui.setErrorHandler((error, request, reply) => {
+        const refusal = toRefusal(error)
+        const { id: requestId } = request
+        if (refusal.status >= 500) request.log.error({ err: error, request_id: requestId }, 'a request failed')
+        const title = 'Not possible'
+        const frame = { title, section: '', menu: gatewayMenu(false), csrf: '', hasSession: false, now: clock.now() }
+        const page = render('./error', { refusal, requestId }, frame)
+        return reply.code(refusal.status).type('text/html; charset=utf-8').send(page)
+      })
     },
     { prefix: '/ui' },
   )

@@ -60,7 +60,11 @@ describeInPlaces('mem gateway chat', (place) => {
     })
     expect(await chat('--model', 'fast', '--session-token', 'mst_x')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('invalid_api_key'),
+      stderr: expect.stringMatching(/invalid_api_key\)\n.*mem login.*--key-file/),
+    })
+    expect(await mem(['gateway', 'models', '--session-token', 'mst_x'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/invalid_api_key\)\n.*mem login.*--key-file/),
     })
     expect(await chat('--model', 'fast', '--image', '/nowhere.png')).toMatchObject({
       code: 4,

@@ -181,6 +181,30 @@ describeInPlaces('mem gateway credentials', (place) => {
     expect((await mem(['gateway', 'credentials', 'apply', '--file', '-'], { stdin: '[]' })).stdout).toBe('')
   })
 
+  test('gateway#109 apply tells what was done before it failed, and which credential it failed at', async () => {
+    const { base_url: baseUrl } = model().credential
+    const early = {
+      name: 'early',
+      provider: 'openai-compatible',
+      base_url: String(baseUrl),
+      api_key_env: 'EARLY_KEY',
+    }
+    const list = [early, { name: 'late', provider: 'mistral' }]
+    const yaml = file('half.yaml', JSON.stringify(list))
+    const env = { EARLY_KEY: 'sk-early-0123456789' }
+    const apply = ['gateway', 'credentials', 'apply', '--file', yaml]
+    expect(await mem(apply, { env })).toEqual({
+      code: 4,
+      stdout: 'early  created\n',
+      stderr: expect.stringContaining('late: api_key is required'),
+    })
+    expect(JSON.parse((await mem([...apply, '-o', 'json'], { env })).stdout)).toEqual({
+      dry_run: false,
+      credentials: [{ name: 'early', action: 'unchanged' }],
+    })
+    await gateway('credentials', 'remove', 'early')
+  })
+
   test('gateway#109 a terminal is asked for what is missing, unseen where it is secret, and offered a test', async () => {
     const { base_url: baseUrl } = model().credential
     const key = String(model().credential['api_key'])

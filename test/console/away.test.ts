@@ -134,6 +134,18 @@ describeGatewayInBrowser('a server that is away', (at) => {
     expect(await page.getByText('cannot be reached').count()).toBe(0)
   })
 
+  test('who signs out meanwhile is told that it did not happen', async () => {
+    const { page } = at()
+    await page.context().setOffline(true)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('The server cannot be reached').waitFor()
+    await page.context().setOffline(false)
+    await page.getByText(SAID).waitFor({ state: 'hidden' })
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('dialog', { name: 'Sign in' }).waitFor()
+    expect(await page.getByText('cannot be reached').count()).toBe(0)
+  })
+
   test('an answer that breaks off in the playground says so', async () => {
     const { page, open } = at()
     await open('/gateway/playground')

@@ -194,6 +194,20 @@ describeGatewayInBrowser('managing the gateway in a browser', (at) => {
     await page.getByText('The chain is whole').waitFor()
   })
 
+  test('gateway#111 filters of the audit stay where the server refuses them', async () => {
+    const { page, open } = at()
+    await open('/gateway/audit')
+    await page.getByLabel('From').fill('12026-01-01T00:00')
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await page.getByText('From must be an ISO 8601 time').waitFor()
+    await page.reload()
+    await page.getByText('From must be an ISO 8601 time').waitFor()
+    await page.getByLabel('From').fill('')
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await page.getByRole('table', { name: 'Audit' }).waitFor()
+    expect(await page.getByText('must be an ISO 8601 time').count()).toBe(0)
+  })
+
   test('gateway#111 settings are saved or refused in words; the metrics token is shown once', async () => {
     const { page, open, site } = at()
     await open('/gateway/settings')

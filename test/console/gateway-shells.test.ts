@@ -54,6 +54,15 @@ describe('the pages of a gateway that runs alone', () => {
       const answer = await fetch(url + path, { redirect: 'manual' })
       expect([answer.status, answer.headers.get('location')]).toEqual([303, '/ui/gateway/credentials'])
     }
-    expect((await fetch(`${url}/ui/gateway/nowhere`)).status).toBe(404)
+  })
+
+  test('gateway#111 what is not there is a page that leads back, and no fault of the server', async () => {
+    for (const path of ['/ui/nowhere', '/ui/gateway/nowhere', '/ui/gateway/keys/', '/ui/static/nothing.js']) {
+      const answer = await fetch(url + path)
+      expect([path, answer.status, answer.headers.get('content-type')]).toEqual([path, 404, 'text/html; charset=utf-8'])
+      expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+      expect(await answer.text()).toContain('<a class="button" href="/ui/gateway/credentials">Credentials</a>')
+    }
+    expect((await fetch(`${url}/ui/gateway/keys`, { method: 'POST' })).status).toBe(404)
   })
 })

@@ -26,6 +26,16 @@ describePlatform('git-host#13', (api) => {
   }
   const session = (): string => join(api().place.directory, '.mem/session.json')
 
+  test('git-host#13 who types no password is told so, and no login has failed', async () => {
+    const env = { HOME: api().place.directory, NO_COLOR: '1', MEM_ENDPOINT: api().url }
+    const login = ['login', '--email', 'ada@example.org']
+    for (let i = 0; i < 11; i++) {
+      const refused = { code: 1, stderr: expect.stringContaining('error: a password is required') }
+      expect(await runCli(login, { env, isTTY: true })).toMatchObject(refused)
+    }
+    expect(await mem(api(), login, { env: { MEM_PASSWORD: PASSWORD } })).toMatchObject({ code: 0 })
+  })
+
   test('git-host#13 every route of the platform works by verb', async () => {
     const login = await mem(api(), ['login', '--email', 'ada@example.org'], { env: { MEM_PASSWORD: PASSWORD } })
     expect(login).toMatchObject({

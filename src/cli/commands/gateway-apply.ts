@@ -1,7 +1,7 @@
 import type { Credential } from '../../gateway/model.ts'
 import type { Context } from '../command.ts'
 import { defineCommand } from '../command.ts'
-import { usageError } from '../exit.ts'
+import { CliError, usageError } from '../exit.ts'
 import { planOf, readEntries, type Step } from '../gateway/apply-plan.ts'
 import { at, CREDENTIALS, listAll } from '../gateway/find.ts'
 import { readText } from '../input.ts'
@@ -29,10 +29,14 @@ export const apply = defineCommand({
     const plan = planOf(bodies, there, input.prune ?? false)
     const isDry = input['dry-run'] ?? false
     const shown: Pick<Step, 'name' | 'action'>[] = []
-    for (const step of plan) {
-      shown.push({ name: step.name, action: isDry ? step.action : await carryOut(context, input, step) })
+    // What was done is told also where the rest fails.
+    try {
+      for (const step of plan) {
+        shown.push({ name: step.name, action: isDry ? step.action : await carryOut(context, input, step) })
+      }
+    } finally {
+      await output.list({ dry_run: isDry, credentials: shown }, shown, ({ name, action }) => [name, DONE[action]])
     }
-    await output.list({ dry_run: isDry, credentials: shown }, shown, ({ name, action }) => [name, DONE[action]])
     if (!isDry) return
     const isUncertain = plan.some((step) => step.isUncertain)
     output.note(`nothing was changed${isUncertain ? '; whether secrets are new is seen when it is done' : ''}`)
@@ -50,8 +54,17 @@ async function parsed(file: string, text: string): Promise<unknown> {
   }
 }
 
-/** @returns what came of it */
+/** @returns what came of it @throws CliError that names the credential */
 async function carryOut(context: Context, input: SessionInput, step: Step): Promise<Step['action']> {
+  try {
+    return await done(context, input, step)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    throw new CliError(error.exitCode, `${step.name}: ${error.message}`, error.hint)
+  }
+}
+
+async function done(context: Context, input: SessionInput, step: Step): Promise<Step['action']> {
   const { action, isUncertain = false, id = 0, body = {} } = step
   if (action === 'create') await callRest(context, input, { method: 'POST', path: CREDENTIALS.path, body })
   else if (action === 'remove') await sendRest(context, input, { method: 'DELETE', path: at(CREDENTIALS, id) })

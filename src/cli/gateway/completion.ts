@@ -5,6 +5,7 @@ import { EventReader } from '../../gateway/relay/sse.ts'
 import { checkEndpoint, traced } from '../connect.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT, exitOfStatus, usageError } from '../exit.ts'
+import { LOG_IN_OR_KEY } from '../platform/rest.ts'
 
 /** How a model's answer ended. */
 export interface Ended {
@@ -123,7 +124,7 @@ function refusal(status: number, value: unknown): CliError {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  invalid_api_key: 'Log in: mem login --email <you@example.org>; or bring a virtual key: --key-file, MEM_GATEWAY_KEY.',
+  invalid_api_key: LOG_IN_OR_KEY,
   model_not_found: '`mem gateway models` lists the names; `mem gateway models --explain <name>` tells why.',
   no_available_credential: '`mem gateway credentials list` shows what is wrong with them.',
   upstream_credentials_rejected: 'Give the key anew: mem gateway credentials update <name> --api-key-file <file>',

@@ -19,6 +19,8 @@ export async function readPassword(io: Io, file: string | undefined, { isNew }: 
     )
   }
   const typed = await secret(io, 'Password')
+  // Nobody has an empty one, and to try it would count as a failed login.
+  if (typed === '') throw usageError('a password is required', 'Type it, or pass --password-file <file>.')
   if (isNew && typed !== (await secret(io, 'Once more'))) throw new CliError(EXIT.failure, 'the two are not the same')
   return typed
 }

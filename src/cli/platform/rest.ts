@@ -115,10 +115,13 @@ async function explained<T>(work: Promise<T>): Promise<T> {
 }
 
 const LOG_IN = 'Log in: mem login --email <you@example.org>'
+/** For calls that models and keys are asked with. */
+export const LOG_IN_OR_KEY = `${LOG_IN}; or bring a virtual key: --key-file, MEM_GATEWAY_KEY.`
 
 /** What to do next, by the codes of git-host.md 2.6; the others' messages say it themselves. */
 const HINTS: Readonly<Record<string, string>> = {
   unauthorized: LOG_IN,
+  invalid_api_key: LOG_IN_OR_KEY,
   forbidden: 'Ask an admin of the organization, or a manager of the project.',
   not_found: "Check the id or name: the noun's `list` shows what there is for you.",
   secret_required: 'The address changes: give every secret again, so that none goes where it was not meant for.',

@@ -154,7 +154,7 @@ function askForSession() {
 function showPerson({ email, role }, organization) {
   document.querySelector('#who')?.remove()
   document.querySelector('.side nav [href$="/audit"]').hidden = role !== 'admin'
-  const leave = el('button', { type: 'button', class: 'quiet', onclick: signOut }, 'Sign out')
+  const leave = el('button', { type: 'button', class: 'quiet', onclick: () => reporting(signOut) }, 'Sign out')
   const who = el('p', {}, email, el('br'), organization.name)
   document.querySelector('.side-foot').prepend(el('div', { id: 'who' }, who, leave))
 }
