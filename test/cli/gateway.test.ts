@@ -75,6 +75,7 @@ describeInPlaces('mem gateway', (place) => {
       expires_at: '2030-01-01T00:00:00.000Z',
     })
     expect((await gateway('keys', 'rotate', 'ci', '--grace-seconds', '60')).split('  ')[2]).toMatch(/^mvk_/)
+    expect(await gateway('keys', 'rotate', 'ci', '--quiet')).toMatch(/^mvk_[\w-]+\n$/)
     expect(await json('keys', 'update', 'ci', '--budget', '', '--allow', '', '--expires-at', '')).not.toHaveProperty(
       'budget',
     )

@@ -69,7 +69,7 @@ export const add = defineCommand({
     ...FIELD_FLAGS,
     ...SESSION_FLAG,
   },
-  notes: 'The token is shown this once.',
+  notes: 'The token is shown this once; with --quiet nothing but the token.',
   examples: [
     'gateway keys add --name ci --budget 20 --budget-window month',
     "gateway keys add --name ada --user-id 1 --allow 'claude-*'",
@@ -112,7 +112,7 @@ export const rotate = defineCommand({
     'grace-seconds': { value: 'n', integer: true, help: 'Older tokens stay good so long at most, 86400 at most (0)' },
     ...SESSION_FLAG,
   },
-  notes: 'Makes a new token, which is shown this once.',
+  notes: 'Makes a new token, which is shown this once; with --quiet nothing but the token.',
   examples: ['gateway keys rotate ci --grace-seconds 3600'],
   async run(context, input) {
     const { id } = await find(context, input, KEYS, input.key)
@@ -122,8 +122,8 @@ export const rotate = defineCommand({
   },
 })
 
-async function showToken({ output }: Context, key: NewKey): Promise<void> {
-  await output.answer(key, () => [[key.id, key.name, key.token]])
+async function showToken({ output, settings }: Context, key: NewKey): Promise<void> {
+  await output.answer(key, () => [settings.quiet ? [key.token] : [key.id, key.name, key.token]])
   output.note('This token is not shown again. Programs send it as their API key.')
 }
 
