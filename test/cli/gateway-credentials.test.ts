@@ -174,6 +174,9 @@ describeInPlaces('mem gateway credentials', (place) => {
 
     file('credentials.yaml', '- name: x\n  provider: openai\n  colour: red\n')
     expect(await apply()).toMatchObject({ code: 4, stderr: expect.stringContaining('x: colour is not a known field') })
+    const named = '- {name: x, provider: ollama}\n'
+    file('credentials.yaml', `${named}${named.replace('x,', 'X, scope: organization,')}`)
+    expect(await apply()).toMatchObject({ code: 1, stderr: expect.stringContaining("'X' stands there twice") })
     file('credentials.yaml', '# nothing is no empty list')
     expect(await apply('--prune')).toMatchObject({ code: 1, stderr: expect.stringContaining('to be a list') })
     file('credentials.yaml', 'a: [')

@@ -4,6 +4,7 @@ import * as z from 'zod'
 import { KINDS, type Credential, type Kind } from '../../gateway/model.ts'
 import { SECRETS } from '../../gateway/requests/config.ts'
 import { credentialRequest } from '../../gateway/requests/credential.ts'
+import { scope } from '../../gateway/requests/fields.ts'
 import { describeFault } from '../../http/validation.ts'
 import type { Io } from '../command.ts'
 import { CliError, EXIT, usageError } from '../exit.ts'
@@ -28,7 +29,7 @@ const entries = z.array(
   z.looseObject({
     name: z.string(),
     provider: z.enum(KINDS),
-    scope: z.enum(['organization', 'user']).optional(),
+    scope: scope.default('organization'),
     config: z.record(z.string(), z.unknown()).optional(),
   }),
 )
@@ -40,7 +41,7 @@ export async function readEntries(io: Io, file: string, value: unknown): Promise
   if (!read.success) {
     throw usageError(`${file}: ${describeFault(read.error, value).message}`, 'It is to be a list of credentials.')
   }
-  const names = read.data.map(({ name, scope = '' }) => `${scope} ${name.toLowerCase()}`)
+  const names = read.data.map((each) => `${each.scope} ${each.name.toLowerCase()}`)
   const twice = read.data.find((_, i) => names.indexOf(names[i] ?? '') !== i)
   if (twice) throw usageError(`${file}: the name '${twice.name}' stands there twice`)
   const bodies: Body[] = []
@@ -78,8 +79,7 @@ export function planOf(bodies: readonly Body[], there: readonly Credential[], pr
   const used = new Set<number>()
   const steps = bodies.map((body): Step => {
     const name = String(body['name'])
-    const scope = body['scope'] ?? 'organization'
-    const old = there.find((each) => each.scope === scope && each.name.toLowerCase() === name.toLowerCase())
+    const old = there.find((each) => each.scope === body['scope'] && each.name.toLowerCase() === name.toLowerCase())
     if (!old) return { action: 'create', name, body }
     used.add(old.id)
     const isSame = isDeepStrictEqual(shapeOf(body), shapeOfSaved(old))
@@ -87,7 +87,7 @@ export function planOf(bodies: readonly Body[], there: readonly Credential[], pr
     const sent = { name, id: old.id, body: { ...body, version: old.version } }
     return isSame ? { action: 'unchanged', isUncertain: true, ...sent } : { action: 'update', ...sent }
   })
-  const rest = prune ? there.filter(({ id, scope }) => scope === 'organization' && !used.has(id)) : []
+  const rest = prune ? there.filter((each) => each.scope === 'organization' && !used.has(each.id)) : []
   return [...steps, ...rest.map(({ id, name }): Step => ({ action: 'remove', name, id }))]
 }
 
