@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { beforeAll, expect, test } from 'vitest'
 import { describeInPlaces } from '../platform/support.ts'
 import { openServer } from '../support/http-server.ts'
@@ -104,6 +105,20 @@ describeInPlaces('mem gateway chat', (place) => {
       code: 4,
       stderr: expect.stringMatching(/did not answer within 0\.05 s\n.*--timeout/),
     })
+  })
+
+  test('gateway#110 chat: an answer is one though its cost is not found; Ctrl-C ends the look-up too', async () => {
+    const frames = 'data: {"choices":[{"delta":{"content":"yes"}}]}\n\ndata: [DONE]\n\n'
+    let lookUp = (response: ServerResponse): unknown => response.writeHead(500).end()
+    const server = await openServer((request, response) => {
+      if (request.method === 'GET') return lookUp(response)
+      return response.writeHead(200, { 'content-type': 'text/event-stream', 'x-request-id': 'req_1' }).end(frames)
+    })
+    const chat = (): Promise<CliResult> =>
+      mem(['gateway', 'chat', 'hi', '--model', 'fast'], { env: { MEM_ENDPOINT: server } })
+    expect(await chat()).toMatchObject({ code: 0, stdout: 'yes\n' })
+    lookUp = () => process.emit('SIGINT')
+    expect(await chat()).toMatchObject({ code: 130, stdout: 'yes\n', stderr: expect.stringContaining('stopped') })
   })
 
   test('gateway#110 Ctrl-C ends the call at the provider and leaves with 130', async () => {

@@ -52,7 +52,8 @@ export const chat = defineCommand({
       try {
         const response = await openCompletion(context, call)
         const ended = streams ? await showStream(io, response) : await showAnswer(context, response)
-        await tellCost(context, access, response, ended)
+        await tellCost(context, access, response, ended, signal)
+        stopped.throwIfAborted()
       } catch (error) {
         if (stopped.aborted) throw new CliError(EXIT.stopped, 'stopped')
         throw late?.aborted ? new MemoryTimeoutError(settings.endpoint, settings.timeoutMs) : error
@@ -118,10 +119,19 @@ async function showAnswer({ io, output }: Context, response: Response): Promise<
 const harmless = (text: string): string => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '')
 
 /** Tokens, cost and who answered, on standard error. */
-async function tellCost(context: Context, access: Access, { headers }: Response, ended: Ended): Promise<void> {
+async function tellCost(
+  context: Context,
+  access: Access,
+  { headers }: Response,
+  ended: Ended,
+  signal: AbortSignal,
+): Promise<void> {
   if (context.settings.quiet) return
   const { usage, finishReason } = ended
-  const cost = headers.get('x-mem-cost') ?? (await recordedCost(context, access, headers.get('x-request-id')))
+  // The answer was given, and stays one without its cost.
+  const recorded = (): Promise<string | undefined> =>
+    recordedCost(context, access, headers.get('x-request-id'), signal).catch(() => undefined)
+  const cost = headers.get('x-mem-cost') ?? (await recorded())
   const facts = [
     usage && `${usage.prompt_tokens} + ${usage.completion_tokens} tokens`,
     cost === undefined ? undefined : `${cost} USD`,
@@ -136,11 +146,16 @@ const LOOKS = 5
 const PAUSE_MS = 150
 
 /** Of a stream, whose head came before its cost was known: from its record, which is written a moment later. */
-async function recordedCost(context: Context, access: Access, requestId: string | null): Promise<string | undefined> {
+async function recordedCost(
+  context: Context,
+  access: Access,
+  requestId: string | null,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   if (!access.isSession || requestId === null) return undefined
-  const call = { method: 'GET', path: path`/rest/v1/llm-gateway/usage`, query: { request_id: requestId } }
+  const call = { method: 'GET', path: path`/rest/v1/llm-gateway/usage`, query: { request_id: requestId }, signal }
   for (let look = 0; look < LOOKS; look++) {
-    await sleep(PAUSE_MS)
+    await sleep(PAUSE_MS, undefined, { signal })
     const { usage } = await callRest<List<'usage', UsageRecord>>(context, { 'session-token': access.token }, call)
     const [record] = usage
     if (record) return record.cost_usd ?? undefined
