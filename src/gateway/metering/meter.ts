@@ -149,6 +149,8 @@ export class RequestMeter implements Metering {
       await nextTurn()
       // What came meanwhile waits for its own time: a transaction for a few costs nearly as much as for many.
     } while ((!this.#isStuck && (this.#due > 0 || this.#queue.length >= this.#parts.flushRows)) || this.#canReplay())
+    // Whoever is left was refused, or written by another process: nothing will come of them here any more.
+    if (this.#spill.isEmpty && !this.#isStuck) this.#parts.budgets.unsettled.clear()
   }
 
   /** False when the database does not take them. */

@@ -47,7 +47,9 @@ export class Spill {
     const left = found.filter((each) => each === name || each.startsWith(`${name}.`)).sort()
     for (const each of left.toReversed()) {
       const path = join(dirname(this.#path), each)
-      this.#files.push({ path, bytes: (await stat(path)).size })
+      // Another process may have read it meanwhile.
+      const known = await stat(path).catch(ignoreAbsent)
+      if (known) this.#files.push({ path, bytes: known.size })
     }
   }
 

@@ -23,54 +23,53 @@ export async function writeBatch(
   batch: Batch,
   deadline: AbortSignal,
 ): Promise<void> {
-  let isSettled = false
   try {
-    isSettled = await write(database, budgets, batch, deadline)
+    await write(database, budgets, batch, deadline)
   } catch (error) {
     if (!(error instanceof Duplicates)) throw error
-    isSettled = await write(database, budgets, { ...batch, isAgain: true }, deadline)
-  } finally {
-    if (batch.isOwn && !isSettled) for (const { row } of batch.entries) budgets.unsettled.add(row.id)
+    await write(database, budgets, { ...batch, isAgain: true }, deadline)
   }
 }
 
-/** Whether the blocks are settled. */
-async function write(
-  database: Database,
-  budgets: ProcessBudgets,
-  batch: Batch,
-  deadline: AbortSignal,
-): Promise<boolean> {
+async function write(database: Database, budgets: ProcessBudgets, batch: Batch, deadline: AbortSignal): Promise<void> {
   const { entries, isOwn, isAgain } = batch
-  let settled: () => void = () => undefined
-  await database.transaction(async (tx) => {
-    const fresh = isAgain ? await withoutKnown(tx, entries) : entries
-    const rows = fresh.map(({ row }) => row)
-    const digest = (fresh === entries ? batch.digest : undefined) ?? digestOf(rows)
-    const { spends, credentials, keys } = digest
-    const returns = isOwn ? budgets.prepare(spends) : []
-    if ((await insertUsage(tx, rows)) < rows.length) throw new Duplicates()
-    for (const { content } of fresh) if (content) await insertContent(tx, content)
-    await lockTallies(tx)
-    for (const span of SPANS) {
-      const sums = digest.aggregates(span)
-      if (sums.length > 0) await addAggregates(tx, span, sums, mergeEncoded)
-    }
-    if (spends.length > 0) await addSpends(tx, spends)
-    await budgets.write(tx, returns)
-    await touchUsed(tx, credentials, keys)
-    settled = () => {
-      budgets.commit(returns)
-      if (!isOwn) return
-      for (const { id } of rows) budgets.unsettled.delete(id)
-      // What an earlier attempt wrote, of which the answer never came, has given its blocks back then.
-      const others = fresh === entries ? [] : entries.filter(({ row }) => budgets.unsettled.delete(row.id))
-      budgets.commit(budgets.prepare(digestOf(others.map(({ row }) => row)).spends))
-    }
-  })
-  if (deadline.aborted) return false
-  settled()
-  return true
+  let fresh: readonly Entry[] = []
+  let settle: () => void = () => undefined
+  const leaveUnsettled = (): void => {
+    if (isOwn) for (const { row } of fresh) budgets.unsettled.add(row.id)
+  }
+  try {
+    await database.transaction(async (tx) => {
+      fresh = isAgain ? await withoutKnown(tx, entries) : entries
+      const rows = fresh.map(({ row }) => row)
+      const digest = (fresh === entries ? batch.digest : undefined) ?? digestOf(rows)
+      const { spends, credentials, keys } = digest
+      const returns = isOwn ? budgets.prepare(spends) : []
+      if ((await insertUsage(tx, rows)) < rows.length) throw new Duplicates()
+      for (const { content } of fresh) if (content) await insertContent(tx, content)
+      await lockTallies(tx)
+      for (const span of SPANS) {
+        const sums = digest.aggregates(span)
+        if (sums.length > 0) await addAggregates(tx, span, sums, mergeEncoded)
+      }
+      if (spends.length > 0) await addSpends(tx, spends)
+      await budgets.write(tx, returns)
+      await touchUsed(tx, credentials, keys)
+      settle = () => {
+        budgets.commit(returns)
+        if (!isOwn) return
+        for (const { id } of rows) budgets.unsettled.delete(id)
+        // What an earlier attempt wrote, of which the answer never came, has given its blocks back then.
+        const others = fresh === entries ? [] : entries.filter(({ row }) => budgets.unsettled.delete(row.id))
+        budgets.commit(budgets.prepare(digestOf(others.map(({ row }) => row)).spends))
+      }
+    })
+  } catch (error) {
+    if (!(error instanceof Duplicates)) leaveUnsettled()
+    throw error
+  }
+  if (deadline.aborted) leaveUnsettled()
+  else settle()
 }
 
 async function withoutKnown(tx: Queryable, entries: readonly Entry[]): Promise<readonly Entry[]> {

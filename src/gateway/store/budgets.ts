@@ -154,8 +154,9 @@ export async function listBudgets(db: Queryable, organizationId: number, now: nu
 }
 
 /** Deletes windows that ended before a time. By gateway_budgets_by_end. */
-export const deleteBudgetsBefore = (db: Queryable, before: number): Promise<number> =>
-  db.run('DELETE FROM gateway_budgets WHERE ends_at < $1 AND reserved = 0', [before])
+export async function deleteBudgetsBefore(db: Queryable, before: number): Promise<void> {
+  await db.run('DELETE FROM gateway_budgets WHERE ends_at < $1 AND reserved = 0', [before])
+}
 
 /** A late record still finds its window so long. */
 export const BUDGETS_KEPT_MS = 30 * DAY

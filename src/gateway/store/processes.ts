@@ -29,6 +29,7 @@ export async function countProcesses(db: Queryable, since: number): Promise<numb
   return row?.live ?? 0
 }
 
-/** How many there were: 0 or 1. By the primary key. */
-export const deleteProcess = (tx: Queryable, id: string): Promise<number> =>
-  tx.run('DELETE FROM gateway_processes WHERE id = $1', [id])
+/** By the primary key. */
+export async function deleteProcess(tx: Queryable, id: string): Promise<void> {
+  await tx.run('DELETE FROM gateway_processes WHERE id = $1', [id])
+}

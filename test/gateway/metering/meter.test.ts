@@ -249,6 +249,47 @@ describeMetering('usage records', (place) => {
     await database.close()
   })
 
+  test('gateway#90 gateway#92 what was given back for a record is not given back again when its line comes twice', async () => {
+    const database = fragile(place().open())
+    const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
+    const clock = stillClock()
+    const metering = processOver(place(), { clock, database, dataDir, flushRows: 1 })
+    const caller = callerOf({}, { key: keyOf(4712, budgetOf('1')), userId: undefined })
+    const call = async (): Promise<UsageRecord> => {
+      const held = await metering.budgets.reserve(caller, usd('0.25'))
+      held.settle(usd('0.25'))
+      return usageRecord(clock.now(), { key_id: 4712, cost_usd: '0.25' })
+    }
+    const [first, second] = [await call(), await call()]
+    database.isAway = true
+    metering.meter.record(first)
+    metering.meter.record({ ...usageRecord(T0), started_at: 'never' })
+    for (let i = 0; i < 2; i++) await metering.meter.flush()
+    const spill = join(dataDir, 'gateway-spill.jsonl')
+    appendFileSync(spill, `${readFileSync(spill, 'utf8').split('\n')[0]}\n`)
+    database.isAway = false
+    const write = database.transaction.bind(database)
+    let written = 0
+    database.transaction = async (fn) => {
+      const result = await write(fn)
+      if (++written === 2) throw new Error('the answer never came')
+      return result
+    }
+    clock.advance(10_000)
+    await metering.meter.flush()
+    expect([written, statSync(spill).size > 0]).toEqual([2, true])
+    clock.advance(10_000)
+    await metering.meter.flush()
+    metering.meter.record(second)
+    await metering.meter.flush()
+    expect(metering.meter.figures()).toEqual({ queue: 0, dropped: 1, spillBytes: 0 })
+    const budget = await database.get('SELECT spent, reserved FROM gateway_budgets WHERE owner = $1', ['key:4712'])
+    expect(budget).toEqual({ spent: 500_000_000, reserved: 0 })
+    expect(metering.budgets.unsettled.size).toBe(0)
+    await metering.close()
+    await database.close()
+  })
+
   test('gateway#91 a stop does not wait for a database that stands still', async () => {
     const database = stalling(place().open())
     const dataDir = mkdtempSync(join(tmpdir(), 'mem-test-spill-'))
