@@ -1,6 +1,8 @@
+import { clip } from '../base/clip.ts'
 import type { Clock } from '../base/clock.ts'
 import { toTimestamp } from '../base/clock.ts'
 import type { Database } from '../database/database.ts'
+import type { LastError } from './model.ts'
 import type { Logger } from '../platform/ports.ts'
 import type { OpenCredential } from './state/organization-state.ts'
 import type { States } from './state/states.ts'
@@ -28,6 +30,14 @@ interface Found {
 const merged = (earlier: Found | undefined, later: Found): Found =>
   earlier?.called.version === later.called.version ? { ...later, facts: { ...earlier.facts, ...later.facts } } : later
 
+/** A fault as the credential shows it. @param at epoch ms */
+export const lastErrorOf = ({ code, status, message }: CredentialFault, at: number): LastError => ({
+  code,
+  ...(status !== undefined && { status }),
+  message: clip(message, MESSAGE_MAX),
+  at: toTimestamp(at),
+})
+
 const TICK_MS = 500
 const MESSAGE_MAX = 500
 
@@ -38,6 +48,8 @@ export class CredentialHealth {
   readonly #clock: Clock
   readonly #ticker: Ticker
   #found = new Map<number, Found>()
+  /** What is being written; it is found again where that fails. */
+  #taken = new Map<number, Found>()
 
   constructor(database: Database, states: States, clock: Clock, log: Logger) {
     this.#database = database
@@ -56,29 +68,30 @@ export class CredentialHealth {
 
   /** A call failed. */
   failed(called: Called, fault: CredentialFault): void {
-    this.#note(called, { lastError: this.#lastError(fault) })
+    this.#note(called, { lastError: lastErrorOf(fault, this.#clock.now()) })
   }
 
   /** The provider takes it for no good, and it rests in every process. @param until epoch ms */
   rejected(called: Called, until: number, fault: CredentialFault): void {
-    this.#note(called, { rejectedUntil: until, lastError: this.#lastError(fault) })
+    this.#note(called, { rejectedUntil: until, lastError: lastErrorOf(fault, this.#clock.now()) })
   }
 
   /** Somebody has mended or tried it: what was found before and is not written yet says nothing any more. */
   forget(credentialId: number): void {
     this.#found.delete(credentialId)
+    this.#taken.delete(credentialId)
   }
 
   /** Writes down what was found since the last time. */
   async flush(): Promise<void> {
     if (this.#found.size === 0) return
-    const taken = this.#found
+    this.#taken = this.#found
     this.#found = new Map()
     const changed = new Set<number>()
     try {
       await this.#database.transaction(async (tx) => {
         changed.clear()
-        const inOrder = [...taken].sort(([a], [b]) => a - b)
+        const inOrder = [...this.#taken].sort(([a], [b]) => a - b)
         const isShared = ([, { facts }]: (typeof inOrder)[number]): boolean => facts.rejectedUntil !== undefined
         for (const [, { called }] of inOrder.filter(isShared)) changed.add(called.organizationId)
         for (const organizationId of [...changed].sort((a, b) => a - b)) await raiseRevision(tx, organizationId)
@@ -87,7 +100,7 @@ export class CredentialHealth {
         }
       })
     } catch (error) {
-      for (const [id, old] of taken) {
+      for (const [id, old] of this.#taken) {
         const newer = this.#found.get(id)
         this.#found.set(id, newer ? merged(old, newer) : old)
       }
@@ -98,10 +111,5 @@ export class CredentialHealth {
 
   #note(called: Called, facts: HealthFacts): void {
     this.#found.set(called.id, merged(this.#found.get(called.id), { called, facts }))
-  }
-
-  #lastError({ code, status, message }: CredentialFault) {
-    const at = toTimestamp(this.#clock.now())
-    return { code, ...(status !== undefined && { status }), message: message.slice(0, MESSAGE_MAX), at }
   }
 }

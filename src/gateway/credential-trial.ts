@@ -1,5 +1,5 @@
-import { toTimestamp } from '../base/clock.ts'
 import { ownerFor, requireSetting, type Actor } from './access.ts'
+import { lastErrorOf } from './credential-health.ts'
 import { findKept, type CredentialParts, type Credentials } from './credentials.ts'
 import { planSecrets } from './credential-secrets.ts'
 import type { TestResult } from './kinds/test.ts'
@@ -12,7 +12,6 @@ import type { OpenCredential } from './state/organization-state.ts'
 import { saveHealth } from './store/health.ts'
 import { readSettings } from './store/settings.ts'
 
-const MESSAGE_MAX = 500
 /** Nothing was called: that says nothing of the credential. */
 const UNTRIED = new Set(['missing_required_parameter', 'unsupported_parameter'])
 
@@ -47,12 +46,7 @@ export class CredentialTrial {
     const isUntried = UNTRIED.has(result.error?.code ?? '')
     await states.change(organizationId, async (tx) => {
       const row = await findKept(tx, actor, id)
-      const lastError = result.error && {
-        code: result.error.code,
-        ...(result.status !== undefined && { status: result.status }),
-        message: result.error.message.slice(0, MESSAGE_MAX),
-        at: toTimestamp(now),
-      }
+      const lastError = result.error && lastErrorOf({ ...result.error, status: result.status }, now)
       const facts = result.ok ? { rejectedUntil: null, lastError: null } : { ...(lastError && { lastError }) }
       // What was tried may have changed meanwhile: then it says nothing of what is there now.
       if (row.version === open.version && !isUntried)

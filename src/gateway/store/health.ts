@@ -8,18 +8,18 @@ export interface HealthFacts {
   checkedAt?: number
 }
 
-/** False when the credential is no longer there. @param version where what was found holds for that one alone */
+/** Nothing is saved when the credential is no longer there. @param version where what was found holds for that one alone */
 export async function saveHealth(
   tx: Queryable,
   organizationId: number,
   id: number,
   facts: HealthFacts,
   version?: number,
-): Promise<boolean> {
+): Promise<void> {
   const { rejectedUntil, lastError, checkedAt } = facts
   // Without it a row that another transaction deletes is still read, and breaks the reference.
   const lock = tx.dialect === 'postgres' ? 'FOR KEY SHARE' : ''
-  const changed = await tx.run(
+  await tx.run(
     `INSERT INTO gateway_credential_health (credential_id, organization_id, rejected_until, last_error, checked_at)
      SELECT id, organization_id, $3, $4, $5 FROM gateway_credentials
      WHERE organization_id = $1 AND id = $2 AND version = COALESCE($8, version) ${lock}
@@ -38,5 +38,4 @@ export async function saveHealth(
       version ?? null,
     ],
   )
-  return changed > 0
 }

@@ -3,9 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withPlatform } from '../../../src/app/platform.ts'
 import { sha256 } from '../../../src/base/hash.ts'
 import type { Database } from '../../../src/database/database.ts'
+import { CredentialHealth } from '../../../src/gateway/credential-health.ts'
 import type { OrganizationState } from '../../../src/gateway/state/organization-state.ts'
 import { States } from '../../../src/gateway/state/states.ts'
 import { CHEAP, describeInPlaces, expectError, expectOk, initialize, PASSWORD } from '../../platform/support.ts'
+import { fragile, LOG } from '../metering/support.ts'
 import { describeGateway, startGateway, type GatewayApi } from '../support.ts'
 
 const body = (name: string, fields: object = {}): object => ({
@@ -84,6 +86,24 @@ describeInPlaces('two processes', (place) => {
     expectOk(await two.call('GET', '/keys/self', undefined, { token }))
     expectOk(await one.call('DELETE', `/keys/${id}`), 204)
     expectError(await two.call('GET', '/keys/self', undefined, { token }), 401, 'unauthorized')
+  })
+
+  test('gateway#14 what was found of a credential before it was mended does not come back when writing it fails', async () => {
+    const { one } = both()
+    const { id } = expectOk(await one.call('POST', '/credentials', body('mended')), 201)
+    const { management, clock } = one
+    const database = fragile(one.database)
+    const health = new CredentialHealth(database, management.states, clock, LOG)
+    health.rejected({ organizationId: 1, id, version: 1 }, clock.now() + 60_000, { code: 'transient', message: 'old' })
+    const write = database.transaction.bind(database)
+    database.transaction = async () => {
+      health.forget(id)
+      throw new Error('the database is away')
+    }
+    await expect(health.flush()).rejects.toThrow('away')
+    database.transaction = write
+    await health.flush()
+    expect(expectOk(await one.call('GET', `/credentials/${id}`)).last_error).toBeUndefined()
   })
 
   test('changes of both at once all hold, and their audit is one chain', async () => {
