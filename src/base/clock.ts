@@ -39,3 +39,7 @@ export function parseTimestamp(text: string): number | undefined {
   const ms = Date.parse(`${date}T${time.replace(',', '.')}${offset.toUpperCase()}`)
   return Number.isNaN(ms) ? undefined : ms
 }
+
+/** As `parseTimestamp`, of a parameter in an address: a `+` that was not encoded comes as a space. */
+export const parseQueryTime = (text: string): number | undefined =>
+  parseTimestamp(text.replace(/ (?=\d{2}:?\d{2}$)/, '+'))

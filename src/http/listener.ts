@@ -15,6 +15,7 @@ import { compressAnswers } from './compress.ts'
 import { corsHeaders } from './cors.ts'
 import { traceRequests } from './trace.ts'
 import { answerUnreadable, type Unreadable } from './unreadable.ts'
+import { requestIdOf } from './request-id.ts'
 
 export interface ListenerOptions {
   log: FastifyBaseLogger
@@ -48,7 +49,6 @@ const CHECK_MS = 1000
 const KEEP_ALIVE_MS = 72_000
 /** An identity proof may hold a whole system prompt. */
 const HEADERS_MAX_BYTES = 64 * 1024
-const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 
 /** Stands for a body of too many bytes; every other body is a Buffer. */
 export const TOO_LARGE = Symbol('body too large')
@@ -75,7 +75,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     // Services read bodies by schemas of their own: the framework's compilers would only be loaded for nothing.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     logController: new LogController({ disableRequestLogging: true }),
-    genReqId: (request) => requestId(request, options.ids),
+    genReqId: (request) => requestIdOf(request.headers, options.ids),
     // `%40` and `%3A` equal `@` and `:` before routes are matched.
     rewriteUrl: (request) => decodeMarks(withoutOrigin(request.url ?? '/')),
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, { ...options, unreadable }),
@@ -189,11 +189,6 @@ function limitArrival(request: IncomingMessage, response: ServerResponse, option
   const timer = setTimeout(end, options.timeoutMs)
   const stop = (): void => clearTimeout(timer)
   request.once('end', stop).once('close', stop)
-}
-
-function requestId(request: IncomingMessage, ids: IdSource): string {
-  const sent = request.headers['x-request-id']
-  return typeof sent === 'string' && REQUEST_ID.test(sent) ? sent : ids('req_')
 }
 
 /** A client may name the whole address, as it would to a proxy. */

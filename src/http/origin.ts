@@ -21,3 +21,6 @@ export function keylessFault({ method, headers }: IncomingMessage, allowed: read
     ? 'without an API key this server refuses requests from other origins'
     : undefined
 }
+
+/** Whether a body is JSON: a page of another site cannot send that without asking first. @param type `Content-Type` */
+export const isJson = (type = ''): boolean => /^application\/json\s*(?:;|$)/i.test(type)

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { errorText } from '../../base/errors.ts'
 import { endBefore } from '../../http/deadline.ts'
-import { isTrustedOrigin } from '../../http/origin.ts'
+import { isJson, isTrustedOrigin } from '../../http/origin.ts'
+import { bearersOf, sessionsIn } from '../../http/tokens.ts'
 import { PlatformError } from '../../platform/errors.ts'
 import { GatewayError } from '../errors.ts'
 import { Recent } from '../routing/recent.ts'
@@ -56,7 +57,7 @@ export class Access {
    * `metering_unavailable` while the database does not say whose a session is
    */
   find(request: IncomingMessage): GatewayCaller | Promise<GatewayCaller> {
-    const sent = tokenOf(request.headers)
+    const sent = tokenOf(request)
     if (!sent) return this.#nobody()
     const { token, fromCookie } = sent
     const known = this.#parts.states.findKey(this.#hashOf(token))
@@ -160,19 +161,18 @@ const unavailable = (): GatewayError =>
   new GatewayError('metering_unavailable', 'sessions cannot be looked up now, virtual keys can: try again soon')
 
 /** Undefined when there is none, or two that differ. */
-function tokenOf(headers: IncomingHttpHeaders): Sent | undefined {
+function tokenOf(request: IncomingMessage): Sent | undefined {
+  const { headers } = request
   const own = headers['x-mem-api-key']
   if (own !== undefined) return { token: String(own), fromCookie: false }
-  const { authorization, cookie } = headers
-  const bearer = authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-  const apiKey = headers['x-api-key']
-  const azure = headers['api-key']
-  if (bearer !== undefined && apiKey === undefined && azure === undefined && cookie === undefined) {
+  const { cookie, 'x-api-key': apiKey, 'api-key': azure } = headers
+  const bearers = bearersOf(request)
+  const [bearer] = bearers
+  if (bearers.length === 1 && bearer !== undefined && (apiKey ?? azure ?? cookie) === undefined) {
     return { token: bearer, fromCookie: false }
   }
-  const sent = [bearer, apiKey, azure].flatMap((token) => (token === undefined ? [] : String(token)))
-  const cookies = (cookie ?? '').split(';').flatMap((pair) => /^\s*session=(.+?)\s*$/.exec(pair)?.[1] ?? [])
-  const [token, ...others] = new Set([...sent, ...cookies])
+  const sent = [...bearers, apiKey, azure].flatMap((token) => (token === undefined ? [] : String(token)))
+  const [token, ...others] = new Set([...sent, ...sessionsIn(cookie)])
   if (token === undefined || others.length > 0) return undefined
   return { token, fromCookie: sent.length === 0 }
 }
@@ -180,8 +180,8 @@ function tokenOf(headers: IncomingHttpHeaders): Sent | undefined {
 /** A page of another site must not act with the session that the browser adds by itself. @throws GatewayError 403 */
 function refuseForeign({ method, headers }: IncomingMessage, allowed: readonly string[]): void {
   if (method === 'GET' || method === 'HEAD') return
-  const { origin, host = '', 'content-type': type = '' } = headers
-  if (!/^application\/json\s*(?:;|$)/i.test(type)) {
+  const { origin, host = '', 'content-type': type } = headers
+  if (!isJson(type)) {
     throw new GatewayError('origin_refused', 'with a session cookie, the body must be application/json')
   }
   if (origin === undefined || isTrustedOrigin(origin, host, allowed)) return

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { requestIdOf } from '../../http/request-id.ts'
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { UpstreamFault } from '../exchange/exchange.ts'
@@ -18,7 +19,6 @@ import { Turn } from './turn.ts'
 import { Visit } from './visit.ts'
 import { Watch } from './watch.ts'
 
-const REQUEST_ID = /^[\x20-\x7e]{1,128}$/
 /** How long calls that run may go on when the process stops. */
 const GRACE_MS = 15_000
 /** And how long what was stopped may take to tell its clients. */
@@ -82,9 +82,7 @@ class RawPlane implements Plane {
     const startedAt = monotonic()
     const { method = '', url = '/', headers } = request
     const place = placeOf(url)
-    const sent = headers['x-request-id']
-    const isSent = typeof sent === 'string' && REQUEST_ID.test(sent)
-    const requestId = isSent ? sent : ids('req_')
+    const requestId = requestIdOf(headers, ids)
     const shared = { watch: this.#watch, turn: this.#turn, idleMs: settings.timeouts.idle }
     const client = new Client(request, response, requestId, shared)
     const isAnthropic = speaksAnthropic(place, url, headers['anthropic-version'] !== undefined)
@@ -93,7 +91,7 @@ class RawPlane implements Plane {
       client.closed()
       const status = response.headersSent ? response.statusCode : 499
       const duration = Math.round((monotonic() - startedAt) * 1000) / 1000
-      const isPlain = !isSent && isDirect(url)
+      const isPlain = headers['x-request-id'] !== requestId && isDirect(url)
       const path = isPlain ? url : (url.split('?', 1)[0] ?? '')
       logRequest({ method, path, status, duration_ms: duration, request_id: requestId }, isPlain)
     })

@@ -1,4 +1,4 @@
-import { parseTimestamp } from '../../base/clock.ts'
+import { parseQueryTime } from '../../base/clock.ts'
 import { invalidRequest } from '../../platform/errors.ts'
 import { answerList, wholeNumber } from '../../platform/routes/lists.ts'
 import { route, StreamedAnswer, type RestRequest, type Route } from '../../platform/routes/route.ts'
@@ -51,8 +51,7 @@ function filterOf(request: RestRequest): AuditFilter {
 
 function timeOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  // A `+` that was not encoded comes as a space.
-  const ms = parseTimestamp(text.replace(/ (?=\d{2}:?\d{2}$)/, '+'))
+  const ms = parseQueryTime(text)
   if (ms === undefined) throw invalidRequest(`${name} must be an ISO 8601 time`, name)
   return ms
 }

@@ -29,7 +29,7 @@ export const keyRoutes = (keys: Keys, states: States): Route[] => [
   ),
   route({ method: 'GET', path: `${PATH}/self`, needs: 'nothing' }, async ({ reply: { request } }) => {
     const { 'x-mem-api-key': own } = request.headers
-    const token = typeof own === 'string' ? own : credentialOf(request.headers).token
+    const token = typeof own === 'string' ? own : credentialOf(request.raw).token
     const found = states.findKey(sha256(token))
     const key = found && (await keys.self(found.state.id, found.key.id))
     if (!key) throw unauthorized('this needs a virtual key that is good now')

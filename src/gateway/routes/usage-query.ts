@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { parseTimestamp } from '../../base/clock.ts'
+import { parseQueryTime } from '../../base/clock.ts'
 import { parseWholeNumber } from '../../base/whole-number.ts'
 import { parseRequest, type RestRequest } from '../../platform/routes/route.ts'
 import { INTERVALS, type SummaryQuery } from '../metering/analytics.ts'
@@ -10,8 +10,7 @@ import type { UsageFilter } from '../store/usage.ts'
 /** The filters of usage, analytics and cost. Contract: gateway.md 3.5. */
 
 const time = z.string().transform((text, context) => {
-  // A `+` that was not encoded comes as a space.
-  const ms = parseTimestamp(text.replace(/ (?=\d{2}:?\d{2}$)/, '+'))
+  const ms = parseQueryTime(text)
   if (ms !== undefined) return ms
   context.addIssue({ code: 'custom', message: 'must be an ISO 8601 time' })
   return z.NEVER

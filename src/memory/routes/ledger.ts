@@ -1,4 +1,4 @@
-import { parseTimestamp } from '../../base/clock.ts'
+import { parseQueryTime } from '../../base/clock.ts'
 import { invalidInput } from '../errors.ts'
 import { queryLedger } from '../ledger.ts'
 import { LEDGER_OPS } from '../model.ts'
@@ -31,8 +31,7 @@ export const ledgerRoutes = (service: MemoryService): Route[] => [
 function timeOf(request: Query, name: 'since' | 'until'): number | undefined {
   const text = request.query(name)
   if (text === undefined) return undefined
-  // A `+` that was not encoded comes as a space.
-  const ms = parseTimestamp(text.replace(/ (?=\d{2}:?\d{2}$)/, '+'))
+  const ms = parseQueryTime(text)
   if (ms === undefined) throw invalidInput(`${name} must be an ISO 8601 time`, name)
   return ms
 }

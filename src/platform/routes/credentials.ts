@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { isTrustedOrigin } from '../../http/origin.ts'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { isJson, isTrustedOrigin } from '../../http/origin.ts'
+import { bearersOf, sessionsIn } from '../../http/tokens.ts'
 import { PlatformError } from '../errors.ts'
 
 /** The token that a request brings, and whether a browser added it by itself. */
@@ -9,14 +10,15 @@ export interface Credential {
 }
 
 /** @throws unauthorized 401 when there is none, or two that differ. Contract: git-host.md 2.3 */
-export function credentialOf({ authorization, cookie = '' }: IncomingHttpHeaders): Credential {
-  const [, bearer] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? []
-  if (authorization !== undefined && bearer === undefined) throw unauthorized('Authorization must be Bearer <token>')
-  const cookies = cookie.split(';').flatMap((pair) => /^\s*session=(.+?)\s*$/.exec(pair)?.[1] ?? [])
-  const [token, ...others] = new Set(bearer === undefined ? cookies : [bearer, ...cookies])
+export function credentialOf(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Credential {
+  const bearers = bearersOf(request).map((bearer) => {
+    if (bearer === undefined) throw unauthorized('Authorization must be Bearer <token>')
+    return bearer
+  })
+  const [token, ...others] = new Set([...bearers, ...sessionsIn(request.headers.cookie)])
   if (token === undefined) throw unauthorized('a session is required: log in with POST /rest/v1/platform/login')
   if (others.length > 0) throw unauthorized('the request brings two different sessions')
-  return { token, fromCookie: bearer === undefined }
+  return { token, fromCookie: bearers.length === 0 }
 }
 
 export const unauthorized = (message: string): PlatformError => new PlatformError('unauthorized', message)
@@ -29,7 +31,7 @@ export function refuseForeignWrite(method: string, headers: IncomingHttpHeaders,
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return
   const { 'content-type': type, 'content-length': length = '0', 'transfer-encoding': encoding } = headers
   const hasBody = length !== '0' || encoding !== undefined
-  if (hasBody && !/^application\/json\s*(?:;|$)/i.test(type ?? '')) {
+  if (hasBody && !isJson(type)) {
     throw new PlatformError('forbidden', 'with a session cookie, a body must be application/json', {
       header: 'Content-Type',
     })

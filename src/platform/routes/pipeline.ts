@@ -24,7 +24,7 @@ const BODY_MAX_BYTES = 1024 * 1024
 /** Who asks. @throws unauthorized 401, forbidden 403. Contract: git-host.md 2.3 */
 export async function authenticate(
   platform: Platform,
-  { method, headers }: FastifyRequest,
+  { method, headers, raw }: FastifyRequest,
   needs: Route['needs'] | undefined,
   { allowedOrigins, isServiceToken }: RestSettings,
 ): Promise<Caller | undefined> {
@@ -32,7 +32,7 @@ export async function authenticate(
     refuseForeignOrigin(headers, allowedOrigins)
     return undefined
   }
-  const { token, fromCookie } = credentialOf(headers)
+  const { token, fromCookie } = credentialOf(raw)
   const caller = await platform.sessions.find(token)
   if (!caller && isServiceToken?.(token)) {
     const message = 'this needs the session of a person; keys call models, below /rest/v1/llm-gateway/v1'

@@ -60,6 +60,10 @@ test('gateway#2 a session comes as cookie, bearer, x-api-key and api-key; two th
   }
   const two = await call('chat/completions', CHAT, { headers: { 'x-api-key': SESSION } })
   expect(two).toMatchObject({ status: 401, body: { error: { code: 'invalid_api_key' } } })
+  const twice = (...tokens: string[]) =>
+    call('chat/completions', CHAT, { token: null, headers: { authorization: tokens.map((each) => `Bearer ${each}`) } })
+  expect((await twice(SESSION, SESSION)).status).toBe(200)
+  expect((await twice(SESSION, TOKEN)).status).toBe(401)
 })
 
 test('gateway#3 with x-mem-api-key a foreign Authorization is no matter, and stays here', async () => {

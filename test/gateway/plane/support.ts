@@ -178,7 +178,7 @@ export interface CallOptions {
   readonly method?: string
   /** null: without a token. */
   readonly token?: string | null
-  readonly headers?: Record<string, string>
+  readonly headers?: Record<string, string | string[]>
   /** Sent as it is. */
   readonly raw?: string | Buffer
   readonly signal?: AbortSignal
