@@ -70,15 +70,17 @@ function parseKeys(text: string): Keys {
 export function createKeyFile(path: string): boolean {
   makeDirectorySync(dirname(path))
   const draft = writeDraft(path, { current: 'k1', keys: { k1: randomBytes(KEY_BYTES) } })
+  let isNew = true
   try {
     linkSync(draft, path)
-    return true
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
-    throw error
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    isNew = false
   } finally {
     rmSync(draft)
   }
+  flushDirectory(path)
+  return isNew
 }
 
 /** The same keys and a new one, which becomes the current. */
