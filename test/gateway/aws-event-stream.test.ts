@@ -44,6 +44,15 @@ test('gateway#71 the same messages wherever the bytes are cut', () => {
   for (let cut = 0; cut <= STREAM.length; cut++) expect(read(STREAM, cut)).toEqual(whole)
 })
 
+test('gateway#71 a large message that comes in many pieces', () => {
+  const bytes = Buffer.concat([message({ ':event-type': 'a' }, 'x'.repeat(1_000_000)), STREAM])
+  const reader = new EventStreamReader()
+  const found = Array.from({ length: Math.ceil(bytes.length / 100) }, (_, i) =>
+    reader.read(bytes.subarray(i * 100, (i + 1) * 100)),
+  ).flat()
+  expect(found.map(({ payload }) => payload.length)).toEqual([1_000_000, 20, 22, 2])
+})
+
 test('gateway#71 a changed bit is found, wherever it is', () => {
   fc.assert(
     fc.property(fc.nat(STREAM.length - 1), fc.integer({ min: 0, max: 7 }), (at, bit) => {

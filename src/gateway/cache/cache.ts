@@ -3,6 +3,7 @@ import type { Json } from '../chat/json.ts'
 import { GatewayError } from '../errors.ts'
 import { estimateUsage } from '../exchange/estimate.ts'
 import { lateFault } from '../plane/faults.ts'
+import { STREAM_HEADERS } from '../plane/sink.ts'
 import type { AnswerCache, CacheCall, CacheResult, RunResult } from '../plane/parts.ts'
 import { Flight } from './flight.ts'
 import { FORMS } from './form.ts'
@@ -80,7 +81,7 @@ async function joined({ flight, answer }: UnderWay, { sink, leftMs }: CacheCall)
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<GatewayError | undefined>((resolve) => {
     sink.onGone(() => resolve(undefined))
-    timer = setTimeout(() => resolve(lateFault().error), leftMs)
+    timer = setTimeout(() => resolve(lateFault().error), leftMs())
   })
   const shared = await Promise.race([answer, over])
   clearTimeout(timer)
@@ -105,7 +106,7 @@ function say({ request, caller, sink }: CacheCall, { body, usage, dropped }: Ans
   const kept: Json = form ? mapOf(JSON.parse(body.toString())) : {}
   const bytes = form ? Buffer.from(form.toStream(kept, asksUsage(request.json()) ? usage : undefined)) : body
   sink.head(200, [
-    ...(form ? STREAM : ['content-type', 'application/json', 'content-length', String(bytes.length)]),
+    ...(form ? STREAM_HEADERS : ['content-type', 'application/json', 'content-length', String(bytes.length)]),
     ...(!form && caller.state.settings.cost_tracking ? ['x-mem-cost', '0'] : []),
     ...(dropped === undefined ? [] : ['x-mem-dropped', dropped]),
     'x-mem-attempts',
@@ -118,12 +119,5 @@ function say({ request, caller, sink }: CacheCall, { body, usage, dropped }: Ans
   sink.end(bytes)
   return 'hit'
 }
-
-/** Names and values in turn. */
-const STREAM = Object.entries({
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-}).flat()
 
 const asksUsage = (body: unknown): boolean => mapOf(mapOf(body)['stream_options'])['include_usage'] === true

@@ -142,3 +142,6 @@ export const hasCacheMark = ({ system, turns, tools }: ChatRequest): boolean =>
 
 /** Fields that the target cannot carry, for `x-mem-dropped`. */
 export type Drop = (field: string) => void
+
+/** What a model is told that has no JSON mode. */
+export const JSON_LINE = 'Answer with one JSON value and nothing else.'

@@ -1,11 +1,17 @@
-import type * as z from 'zod'
+import * as z from 'zod'
 import { isMap } from '../../base/json.ts'
 import { UnsayableError, type CacheMark, type Drop } from './form.ts'
 
 /** Null is as good as absent. */
 export const present = <T>(value: T | null | undefined): T | undefined => value ?? undefined
 
-/** `cache_control`, which both dialects have, in the inner form. */
+/** `cache_control`, which both dialects have. */
+export const cacheControl = z
+  .object({ type: z.literal('ephemeral'), ttl: z.enum(['5m', '1h']).optional() })
+  .nullish()
+  .transform(present)
+
+/** `cache_control` in the inner form. */
 export const marked = (mark: { ttl?: CacheMark['ttl'] | undefined } | null | undefined): { cache?: CacheMark } =>
   mark ? { cache: mark.ttl === undefined ? {} : { ttl: mark.ttl } } : {}
 

@@ -1,5 +1,12 @@
+import { clip } from '../../base/clip.ts'
 import type { ChatEvent, StopReason, Usage } from '../chat/events.ts'
 import type { AnswerFacts } from './exchange.ts'
+
+const NAME_CHARACTERS = 512
+
+/** A name or id as a provider told it, as long as records and traces keep it. */
+export const nameTold = (name: string | undefined): string | undefined =>
+  name === undefined || name.length <= NAME_CHARACTERS ? name : clip(name, NAME_CHARACTERS)
 
 /** What an answer has told of itself so far, gathered event by event. */
 export class Facts implements AnswerFacts {

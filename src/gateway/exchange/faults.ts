@@ -131,7 +131,7 @@ function faultOf(
   const shown = (text: string): string => redact(text).slice(0, MAX_MESSAGE)
   const message = shown(error.message ?? `the provider answered ${status ?? 'with an error'}`)
   if (failure === 'auth') {
-    const refused = new GatewayError('upstream_credentials_rejected', REJECTED)
+    const refused = rejectedCredential()
     return new UpstreamFault(failure, refused, { ...told, message })
   }
   const isKept = status !== undefined && KEPT.has(status) && failure !== 'rate' && failure !== 'transient'
@@ -156,5 +156,9 @@ function detailsOf({ details }: ProviderError, redact: FaultView['redact']): obj
   return text !== undefined && text.length <= MAX_MESSAGE ? parseJson(redact(text)) : undefined
 }
 
-const REJECTED =
-  'the provider refused the credential that was used; your own token is fine. Ask who keeps the credential to enter its key anew'
+/** The client is not told what the provider said: that may name the key. */
+export const rejectedCredential = (): GatewayError =>
+  new GatewayError(
+    'upstream_credentials_rejected',
+    'the provider refused the credential that was used; your own token is fine. Ask who keeps the credential to enter its key anew',
+  )

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { InferenceRequest } from '../exchange/exchange.ts'
+import { nameTold } from '../exchange/facts.ts'
 import type { Kind } from '../model.ts'
 import type { FinishedAttempt, FinishedCall } from '../plane/parts.ts'
 
@@ -71,8 +72,8 @@ function asked(
 function answered({ facts, firstChunkMs, class: outcome }: FinishedAttempt): Span['attributes'] {
   const { usage, finishReason, responseModel, responseId } = facts ?? {}
   return {
-    'gen_ai.response.model': responseModel,
-    'gen_ai.response.id': responseId,
+    'gen_ai.response.model': nameTold(responseModel),
+    'gen_ai.response.id': nameTold(responseId),
     'gen_ai.response.finish_reasons': finishReason === undefined ? undefined : [finishReason],
     'gen_ai.response.time_to_first_chunk': firstChunkMs === undefined ? undefined : firstChunkMs / 1000,
     'gen_ai.usage.input_tokens': usage?.input,

@@ -7,6 +7,7 @@ import {
   type JsonAnswer,
   type StreamStep,
 } from '../exchange/exchange.ts'
+import { rejectedCredential } from '../exchange/faults.ts'
 import { AddressRefusedError, UpstreamAuthError, type UpstreamCall } from '../kinds/upstream.ts'
 import { NetworkError, type OutboundRequest } from '../outbound/dispatcher.ts'
 import type { Candidate } from '../routing/candidate.ts'
@@ -264,8 +265,7 @@ export class Attempt implements WireEvents {
 
   #unsent(error: unknown): void {
     if (error instanceof UpstreamAuthError) {
-      const told = new GatewayError('upstream_credentials_rejected', REJECTED)
-      return this.#finish({ fault: new UpstreamFault('auth', told, { message: error.message }) })
+      return this.#finish({ fault: new UpstreamFault('auth', rejectedCredential(), { message: error.message }) })
     }
     if (error instanceof GatewayError) return this.#finish({ fault: new UpstreamFault('client', error) })
     // Whom a token had to be asked of did not answer.
@@ -369,8 +369,5 @@ const isOfNetwork = (error: Error): boolean =>
 
 const CONTENT_TYPE = ['content-type']
 const REQUEST_IDS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'apim-request-id']
-
-const REJECTED =
-  'the provider refused the credential that was used; your own token is fine. Ask who keeps the credential to enter its key anew'
 
 const isOk = ({ status }: Wire): boolean => status >= 200 && status < 300

@@ -11,18 +11,10 @@ import { listed, printable } from './header-text.ts'
 import { keptContent } from './kept-content.ts'
 import type { FinishedAttempt, PlaneParts, RunResult } from './parts.ts'
 import { refusalBody, refusalHeaders } from './refusal.ts'
-import type { AnswerSink } from './sink.ts'
+import { STREAM_HEADERS, type AnswerSink } from './sink.ts'
 import { Tally } from './tally.ts'
 
 const COST_BYTES = 1024 * 1024
-const STREAM_HEADERS = [
-  'content-type',
-  'text/event-stream; charset=utf-8',
-  'cache-control',
-  'no-cache, no-transform',
-  'x-accel-buffering',
-  'no',
-]
 
 /** What a call has come to so far, and how the client and the record are told of it. */
 export class Ending {

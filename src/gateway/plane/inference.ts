@@ -97,7 +97,8 @@ function answer(
   const run = (into: AnswerSink): Promise<RunResult> =>
     new Promise((resolve, reject) => callInto(into).run(resolve, reject))
   const [pin, forwarded] = [pinOf(visit), forwardable(visit.headers)]
-  const leftMs = visit.startedAt + Math.min(parts.settings.timeouts.total, clientLimitMs) - parts.monotonic()
+  const endsAt = visit.startedAt + Math.min(parts.settings.timeouts.total, clientLimitMs)
+  const leftMs = (): number => endsAt - parts.monotonic()
   const served = parts.cache.serve({ request, caller, pin, forwarded, wish, leftMs, sink, run })
   void throughCache(visit, family, served, done, fail)
 }

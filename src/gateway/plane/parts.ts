@@ -169,13 +169,13 @@ export interface CacheCall {
   /** Values of the client's headers that may go to the provider, in their order. */
   readonly forwarded: readonly string[]
   readonly wish: CacheWish
-  /** Milliseconds from now that it may wait for the call of another. */
-  readonly leftMs: number
+  /** Milliseconds that it may still wait for the call of another. */
+  readonly leftMs: () => number
   /** The client. */
   readonly sink: AnswerSink
   /**
    * Makes the call into a sink: the client's, or one that stands between or collects. It writes the usage record itself,
-   * ends the sink, and never rejects; it goes on until the signal of the sink it was given aborts. At most once.
+   * ends the sink, and never rejects; it goes on until its sink is gone. At most once.
    */
   run(sink: AnswerSink): Promise<RunResult>
 }

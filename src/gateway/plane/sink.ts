@@ -12,3 +12,13 @@ export interface AnswerSink {
   /** Tells when the client goes, in the same turn; replaces who was told before. Cheaper than a signal for every call. */
   onGone(tell: () => void): void
 }
+
+/** Of a stream of events: names and values in turn. */
+export const STREAM_HEADERS: readonly string[] = [
+  'content-type',
+  'text/event-stream; charset=utf-8',
+  'cache-control',
+  'no-cache, no-transform',
+  'x-accel-buffering',
+  'no',
+]

@@ -4,6 +4,7 @@ import { toTimestamp } from '../../base/clock.ts'
 import type { Content } from '../metering/metering.ts'
 import type { GatewayErrorCode } from '../errors.ts'
 import type { AnswerFacts, UpstreamFault } from '../exchange/exchange.ts'
+import { nameTold } from '../exchange/facts.ts'
 import type { AttemptRecord, Outcome, Surface, UsageRecord } from '../model.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import type { GatewayCaller } from '../state/organization-state.ts'
@@ -155,7 +156,7 @@ export class Visit {
       credential_id: credential?.id,
       provider: credential?.kind,
       model_used: end.candidate?.model,
-      response_model: facts?.responseModel,
+      response_model: nameTold(facts?.responseModel),
       outcome: end.outcome,
       status: end.status,
       error_code: end.code,

@@ -22,17 +22,26 @@ const SIZES: Readonly<Record<number, number>> = { 0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 
 
 /** Reads messages from bytes split anywhere. Contract: gateway.md 5.2. */
 export class EventStreamReader {
-  #rest: Buffer = Buffer.alloc(0)
+  /** Of a message that is not whole; joined when so many are there as are needed to go on. */
+  #pieces: Buffer[] = []
+  #bytes = 0
+  #needed = PRELUDE
 
   /** The messages that these bytes complete. @throws EventStreamError */
   read(chunk: Buffer): EventMessage[] {
-    let bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
+    this.#pieces.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes < this.#needed) return []
+    let bytes = this.#pieces.length > 1 ? Buffer.concat(this.#pieces) : chunk
     const messages: EventMessage[] = []
-    for (let length = lengthOf(bytes); length !== undefined && bytes.length >= length; length = lengthOf(bytes)) {
+    let length = lengthOf(bytes)
+    for (; length !== undefined && bytes.length >= length; length = lengthOf(bytes)) {
       messages.push(readMessage(bytes.subarray(0, length)))
       bytes = bytes.subarray(length)
     }
-    this.#rest = bytes
+    this.#pieces = bytes.length > 0 ? [bytes] : []
+    this.#bytes = bytes.length
+    this.#needed = length ?? PRELUDE
     return messages
   }
 }

@@ -88,11 +88,6 @@ export class OrganizationRouting {
     this.line.pump()
   }
 
-  /** Lets go of what it holds of its credentials. */
-  close(): void {
-    for (const { id } of this.#state.credentials) this.#drop(id)
-  }
-
   scopeOf({ userId, key }: GatewayCaller): Scope {
     if (key) {
       const known = this.#scopesOfKeys.get(key)

@@ -44,12 +44,6 @@ export class Router {
     else this.#organizations.set(state.id, new OrganizationRouting(this.#parts, this.#conditions, state))
   }
 
-  /** The organization is gone, or is no longer held in memory. */
-  forget(organizationId: number): void {
-    this.#organizations.get(organizationId)?.close()
-    this.#organizations.delete(organizationId)
-  }
-
   /**
    * Who may serve the call, before any limit is asked.
    * @param options.pin id or name of the only credential that may

@@ -21,7 +21,7 @@ interface Asked {
   ttlMs?: number
   cap?: number
   isTracked?: boolean
-  leftMs?: number
+  leftMs?: () => number
 }
 
 interface Call {
@@ -69,7 +69,7 @@ function ask({
     pin: more.pin,
     forwarded: [more.beta ?? ''],
     wish: { mode: more.mode ?? 'on', ttlMs: more.ttlMs ?? 300_000 },
-    leftMs: more.leftMs ?? 60_000,
+    leftMs: more.leftMs ?? (() => 60_000),
     sink: client,
     run: (sink) => {
       const upstream = new Upstream(sink, request)
@@ -270,10 +270,21 @@ describe('calls under way', () => {
   })
 
   test('gateway#44 gateway#98 who waits for the call of another waits no longer than it may', async () => {
-    const [one, two] = [ask(), ask({ leftMs: 1 })]
+    const [one, two] = [ask(), ask({ leftMs: () => 1 })]
     expect(await two.result).toMatchObject({ code: 'upstream_timeout', status: 504 })
     upstreams[0]?.answer('late')
     expect(await one.result).toBe('stored')
+  })
+
+  test('gateway#44 gateway#98 who waits for one call after the other waits no longer than it may for all', async () => {
+    let leftMs = 60_000
+    const [first, second, third] = [ask(), ask(), ask({ leftMs: () => leftMs })]
+    await settled()
+    leftMs = 1
+    upstreams[0]?.fail()
+    expect(await third.result).toMatchObject({ code: 'upstream_timeout', status: 504 })
+    upstreams[1]?.answer('late')
+    expect([await first.result, await second.result]).toEqual(['miss', 'stored'])
   })
 
   test('gateway#98 what cannot be kept is shared all the same', async () => {

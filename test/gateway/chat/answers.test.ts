@@ -178,6 +178,24 @@ describe('gateway#67 stop reasons', () => {
     expect(last('length')).toEqual({ kind: 'stop', reason: 'length' })
   })
 
+  test('a call is told when its name has come, with the arguments that came before it; or at the end', () => {
+    const reader = new OpenAiReader(callId)
+    const read = (call: object, finish_reason?: string) =>
+      reader.read(JSON.stringify({ choices: [{ delta: { tool_calls: [call] }, finish_reason }] }))
+    expect(read({ index: 0, id: 'c1' }).map(({ kind }) => kind)).toEqual(['start'])
+    expect(read({ index: 0, function: { arguments: '{"a"' } })).toEqual([])
+    expect(read({ index: 0, function: { name: 'f', arguments: ':1' } })).toEqual([
+      { kind: 'call', index: 0, id: 'c1', name: 'f' },
+      { kind: 'arguments', index: 0, text: '{"a":1' },
+    ])
+    expect(read({ index: 0, function: { arguments: '}' } })).toEqual([{ kind: 'arguments', index: 0, text: '}' }])
+    expect(read({ index: 1, id: 'c2', function: { arguments: '{}' } }, 'tool_calls')).toEqual([
+      { kind: 'call', index: 1, id: 'c2', name: '' },
+      { kind: 'arguments', index: 1, text: '{}' },
+      { kind: 'stop', reason: 'tool_calls' },
+    ])
+  })
+
   test('STOP with a call is a call; a blocked prompt is an error', () => {
     const call = { content: { parts: [{ functionCall: { name: 'f' } }] }, finishReason: 'STOP' }
     const events = new GeminiReader((i) => `made_${i}`).read(JSON.stringify({ candidates: [call] }))

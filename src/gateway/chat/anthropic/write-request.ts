@@ -1,5 +1,6 @@
-import { budgetOf, claudeEffort } from '../effort.ts'
+import { claudeThinking } from '../claude-thinking.ts'
 import {
+  JSON_LINE,
   UnsayableError,
   type CacheMark,
   type ChatRequest,
@@ -10,9 +11,7 @@ import {
 } from '../form.ts'
 import { claudeCallId } from '../ids.ts'
 import type { Json } from '../json.ts'
-import { canThink, forcesTool, isSaid, isSigned, withoutBlanks, type Target } from '../target.ts'
-
-const JSON_LINE = 'Answer with one JSON value and nothing else.'
+import { isSaid, isSigned, withoutBlanks, type Target } from '../target.ts'
 
 /** A messages request without `model` and `stream`. Contract: gateway.md 5.3. @throws UnsayableError */
 export function writeAnthropicRequest(request: ChatRequest, target: Target, drop: Drop): Json {
@@ -25,7 +24,7 @@ export function writeAnthropicRequest(request: ChatRequest, target: Target, drop
     ...(format?.type === 'json' ? [{ type: 'text', text: JSON_LINE }] : []),
   ]
   const maxTokens = request.maxTokens ?? target.defaultMaxTokens
-  const { thinking, effort } = thinkingOf(request, target, maxTokens, drop)
+  const { thinking, effort } = claudeThinking(request, target, maxTokens, drop)
   const output = {
     ...(effort !== undefined && { effort }),
     ...(format?.type === 'schema' && { format: { type: 'json_schema', schema: format.schema } }),
@@ -55,25 +54,6 @@ function sampling({ temperature, topP, topK }: ChatRequest, isTaken: boolean, dr
   if (temperature === undefined || temperature <= 1) return Object.fromEntries(fields)
   drop('temperature')
   return { ...Object.fromEntries(fields), temperature: 1 }
-}
-
-function thinkingOf(
-  request: ChatRequest,
-  target: Target,
-  maxTokens: number,
-  drop: Drop,
-): { thinking?: Json; effort?: string } {
-  if (request.effort === undefined || request.effort === 'none') return {}
-  const { reasoning } = target
-  const effort = claudeEffort(request.effort, target)
-  const isOff = reasoning === 'none' || effort === 'none' || forcesTool(request) || !canThink(request)
-  const budget = reasoning === 'budget' ? budgetOf(effort, maxTokens) : undefined
-  if (isOff || (reasoning === 'budget' && budget === undefined)) {
-    drop('reasoning_effort')
-    return {}
-  }
-  if (budget !== undefined) return { thinking: { type: 'enabled', budget_tokens: budget } }
-  return { thinking: { type: 'adaptive' }, effort }
 }
 
 function blockOf(part: Part): Json[] {

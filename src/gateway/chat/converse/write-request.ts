@@ -1,10 +1,17 @@
-import { budgetOf, claudeEffort } from '../effort.ts'
-import { UnsayableError, type CacheMark, type ChatRequest, type Drop, type Part, type Tool } from '../form.ts'
+import { claudeThinking } from '../claude-thinking.ts'
+import {
+  JSON_LINE,
+  UnsayableError,
+  type CacheMark,
+  type ChatRequest,
+  type Drop,
+  type Part,
+  type Tool,
+} from '../form.ts'
 import { claudeCallId } from '../ids.ts'
 import { optional, type Json } from '../json.ts'
-import { canThink, forcesTool, isSaid, isSigned, withoutBlanks, type Target } from '../target.ts'
+import { isSaid, isSigned, withoutBlanks, type Target } from '../target.ts'
 
-const JSON_LINE = 'Answer with one JSON value and nothing else.'
 const ANY_OBJECT = { type: 'object', properties: {} }
 const CLAUDE = /(?:^|[./])anthropic\.|claude/
 
@@ -61,23 +68,8 @@ export function writeConverseRequest(request: ChatRequest, target: Target, drop:
 }
 
 function thinkingOf(request: ChatRequest, target: Target, drop: Drop): { thinking?: Json; effort?: string } {
-  if (request.effort === undefined || request.effort === 'none') return {}
-  const effort = claudeEffort(request.effort, target)
-  const budget =
-    target.reasoning === 'budget' ? budgetOf(effort, request.maxTokens ?? target.defaultMaxTokens) : undefined
-  const isOff =
-    !CLAUDE.test(target.model) ||
-    target.reasoning === 'none' ||
-    effort === 'none' ||
-    (target.reasoning === 'budget' && budget === undefined) ||
-    forcesTool(request) ||
-    !canThink(request)
-  if (isOff) {
-    drop('reasoning_effort')
-    return {}
-  }
-  if (budget !== undefined) return { thinking: { type: 'enabled', budget_tokens: budget } }
-  return { thinking: { type: 'adaptive' }, effort }
+  const model = CLAUDE.test(target.model) ? target : { ...target, reasoning: 'none' as const }
+  return claudeThinking(request, model, request.maxTokens ?? target.defaultMaxTokens, drop)
 }
 
 /** Calls in the history want their tools declared, whether or not the client still names them. */

@@ -84,6 +84,8 @@ export class OpenAiReader {
   readonly #ids: string[] = []
   /** Calls by the index that the provider gives them. */
   readonly #indexes = new Map<number, number>()
+  /** Arguments of calls whose name has not come yet. */
+  readonly #unnamed = new Map<number, string>()
   readonly #callId: (index: number) => string
 
   /** @param callId makes the ids that a provider leaves out, others in each turn of a conversation */
@@ -106,6 +108,7 @@ export class OpenAiReader {
     events.push(...this.#message(choice?.delta ?? choice?.message ?? {}))
     // Some providers give an empty reason in every chunk, which is none.
     if (choice?.finish_reason) {
+      for (const at of this.#unnamed.keys()) events.push(...this.#named(at, '', ''))
       events.push({ kind: 'stop', reason: this.#stop(choice.finish_reason) })
     }
     if (usage) events.push({ kind: 'usage', usage })
@@ -129,16 +132,27 @@ export class OpenAiReader {
   }
 
   #call({ index, id, function: called }: z.output<typeof callSchema>): ChatEvent[] {
-    const events: ChatEvent[] = []
     const told = id === '' ? undefined : (id ?? undefined)
     let at = this.#known(index ?? undefined, told, Boolean(called?.name))
     if (at === undefined) {
       at = this.#ids.push(told ?? this.#callId(this.#ids.length)) - 1
       if (typeof index === 'number') this.#indexes.set(index, at)
-      events.push({ kind: 'call', index: at, id: this.#ids[at] ?? '', name: called?.name ?? '' })
+      this.#unnamed.set(at, '')
     }
-    if (called?.arguments) events.push({ kind: 'arguments', index: at, text: called.arguments })
-    return events
+    const text = called?.arguments ?? ''
+    const waiting = this.#unnamed.get(at)
+    if (waiting === undefined) return text === '' ? [] : [{ kind: 'arguments', index: at, text }]
+    if (called?.name) return this.#named(at, called.name, text)
+    this.#unnamed.set(at, waiting + text)
+    return []
+  }
+
+  /** A call, with the arguments that came before its name. */
+  #named(at: number, name: string, more: string): ChatEvent[] {
+    const text = (this.#unnamed.get(at) ?? '') + more
+    this.#unnamed.delete(at)
+    const call: ChatEvent = { kind: 'call', index: at, id: this.#ids[at] ?? '', name }
+    return text === '' ? [call] : [call, { kind: 'arguments', index: at, text }]
   }
 
   /** The call that goes on. Some providers leave the index out, or give all calls the same one. */

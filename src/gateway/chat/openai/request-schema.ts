@@ -1,12 +1,7 @@
 import * as z from 'zod'
-import { present } from '../parse.ts'
+import { cacheControl, present } from '../parse.ts'
 
 /** What is read of a chat completion request; other fields are dropped by name. Source: the OpenAI API reference. */
-const cacheControl = z
-  .object({ type: z.literal('ephemeral'), ttl: z.enum(['5m', '1h']).optional() })
-  .nullish()
-  .transform(present)
-
 const text = z.object({ type: z.literal('text'), text: z.string(), cache_control: cacheControl })
 
 const image = z.object({
