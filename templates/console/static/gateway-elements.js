@@ -103,9 +103,9 @@ export const facts = (entries, kind = 'facts') =>
 export const empty = (heading, text, more) =>
   el('div', { class: 'panel empty' }, el('h2', {}, heading), el('p', {}, text), more && el('p', {}, more))
 
-const GOOD = ['healthy', 'ok', 'available', 'enabled', 'cached']
+const GOOD = ['healthy', 'ok', 'enabled', 'cached']
 const BAD = ['rejected', 'open', 'error']
-const WARN = ['degraded', 'cooling', 'full', 'quota']
+const WARN = ['degraded', 'cooling', 'full', 'out_of_quota']
 
 /** A state with its colour. */
 export const state = (name, text = name) =>

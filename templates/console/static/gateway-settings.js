@@ -144,19 +144,26 @@ function priceTable({ version, prices }) {
   )
 }
 
+const perMillion = (usd) =>
+  [usd.input !== undefined && `${usd.input} in`, usd.output !== undefined && `${usd.output} out`]
+    .filter(Boolean)
+    .join(', ')
+
+const pricesOf = ({ usd_per_million: usd, tiers = [], usd_per_request: perRequest }) =>
+  [
+    usd && perMillion(usd),
+    ...tiers.map((tier) => `above ${tier.above_input_tokens} tokens in: ${perMillion(tier.usd_per_million)}`),
+    perRequest !== undefined && `${perRequest} a request`,
+  ].filter(Boolean)
+
 const priceList = (found) =>
   el(
     'dl',
     { class: 'prices' },
     found
       .slice(0, 8)
-      .map(({ provider, model, usd_per_million: usd }) =>
-        el(
-          'div',
-          {},
-          el('dt', {}, `${provider} · ${model}`),
-          el('dd', {}, usd ? `${usd.input} in, ${usd.output ?? 0} out` : 'unknown'),
-        ),
+      .map((price) =>
+        el('div', {}, el('dt', {}, `${price.provider} · ${price.model}`), el('dd', {}, pricesOf(price).join('; '))),
       ),
     found.length > 8 && el('div', {}, el('dt', { class: 'muted' }, `and ${found.length - 8} more`), el('dd', {}, '')),
   )
