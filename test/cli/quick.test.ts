@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { packageRoot } from '../../src/base/package-root.ts'
 import { runQuick as runServer } from '../../src/cli/quick-server.ts'
 import { runQuick } from '../../src/cli/quick.ts'
 import { runCli, type CliResult } from './run-cli.ts'
@@ -74,4 +76,28 @@ test.each([
   [['mcp', 'install', 'cursor']],
 ])('what is not plain of a server is left to the whole parser: %j', async (words) => {
   expect(await quick(words, runServer)).toBeUndefined()
+})
+
+/** Loads a bundle as `bin/mem.js` does; tells what V8 was told before, and whether it took what it had compiled. */
+const LOAD = `
+  const [v8, vm] = [require('node:v8'), require('node:vm')]
+  const { setFlagsFromString } = v8
+  const flags = []
+  v8.setFlagsFromString = (flag) => (flags.push(flag), setFlagsFromString(flag))
+  vm.Script = class extends vm.Script {
+    constructor(source, options) {
+      super(source, options)
+      process.stdout.write(JSON.stringify({ flags, isRejected: this.cachedDataRejected }))
+      process.exit()
+    }
+  }
+  require('./bin/quick.js').loadQuick(process.argv[1])
+`
+
+test.each([
+  ['quick', []],
+  ['quick-server', ['--gc-memory-reducer-start-delay-ms=300000']],
+])('%s starts with what was compiled of it, under the same flags', (name, flags) => {
+  const told = execFileSync(process.execPath, ['-e', LOAD, name], { cwd: packageRoot, encoding: 'utf8' })
+  expect(JSON.parse(told)).toEqual({ flags, isRejected: false })
 })

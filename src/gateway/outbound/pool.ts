@@ -2,8 +2,8 @@ import type { Connect } from './connect.ts'
 import { Connection, type ConnectionOwner } from './connection.ts'
 import { NetworkError, type AnswerHandler } from './dispatcher.ts'
 
-/** Longer than the pauses of a busy gateway, shorter than most peers keep connections that do not say how long. */
-const KEEP_MS = 30_000
+/** Longer than most pauses, shorter than the minute or more for which most peers keep connections without saying so. */
+const KEEP_MS = 55_000
 const KEEP_MOST_MS = 300_000
 /** What a request takes to arrive: behind the time that a peer tells, it would find the connection closed. */
 const MARGIN_MS = 1000
