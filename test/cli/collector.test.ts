@@ -23,7 +23,7 @@ const CHURN = `
   prepareCollector()
   letYoungGenerationGrow()
   const kept = []
-  let left = 60
+  let left = 150
   const churn = () => {
     for (let i = (left % 4) * 50_000, end = i + 50_000; i < end; i++) kept[i] = { i, text: 'x' + i, list: [i] }
     if (left-- > 0) setTimeout(churn)
