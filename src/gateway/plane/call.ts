@@ -1,3 +1,4 @@
+import { endBefore } from '../../http/deadline.ts'
 import { GatewayError } from '../errors.ts'
 import { UpstreamFault } from '../exchange/exchange.ts'
 import type { Reservation } from '../metering/metering.ts'
@@ -17,7 +18,6 @@ import type { Visit } from './visit.ts'
 import type { Watch, Watched } from './watch.ts'
 
 const OK = { class: 'ok' } as const
-const UNCALLED = { class: 'closed' } as const
 
 export interface CallOrder {
   readonly visit: Visit
@@ -153,12 +153,22 @@ export class Call implements Watched, Waiting, AttemptOwner {
       return this.#leave(candidate, error)
     }
     if (!(reserved instanceof Promise)) return this.#call(candidate, reserved)
-    reserved
+    this.#inTime(reserved)
       .then(
         (reservation) => this.#call(candidate, reservation),
         (error: unknown) => this.#leave(candidate, error),
       )
       .catch((error: unknown) => this.#refuse(error))
+  }
+
+  /** Money that comes when the call has been stopped is given back. */
+  #inTime(reserved: Promise<Reservation>): Promise<Reservation> {
+    const { signal } = this
+    void reserved.then(
+      (reservation) => (signal.aborted ? reservation.release() : undefined),
+      () => undefined,
+    )
+    return endBefore(signal, reserved, () => this.#stopped ?? lateFault())
   }
 
   #call(candidate: Candidate, reservation: Reservation | undefined): void {
@@ -170,6 +180,7 @@ export class Call implements Watched, Waiting, AttemptOwner {
       reservation?.release()
       return this.#leave(candidate, error)
     }
+    this.#order.selection.called()
     this.#reservation = reservation
     this.#attemptedAt = this.#parts.clock.now()
     this.#deadlineAt = this.#deadline(factsOf(candidate, this.#parts.settings).limits.totalMs)
@@ -179,7 +190,7 @@ export class Call implements Watched, Waiting, AttemptOwner {
 
   /** A candidate is not called, for want of money or because it cannot be told the request: the next one may be. @throws whatever else was wrong */
   #leave(candidate: Candidate, error: unknown): void {
-    this.#order.selection.settle(candidate, UNCALLED, 0)
+    this.#order.selection.skip(candidate)
     if (!(error instanceof GatewayError) || !(isOfMoney(error) || error.status === 400)) throw error
     this.#uncalled ??= error
     this.#next()

@@ -43,13 +43,17 @@ export interface Selection {
   available(): readonly Candidate[]
   /**
    * The next one that is available and was not tried yet, with its slot and its share of rates taken; waits in line where
-   * all are full. Undefined when there is none left, or the retry budget of the organization is used up. The attempt
-   * before must be settled.
+   * all are full. Undefined when there is none left, or the retry budget of the organization is used up. The one before
+   * must be settled or skipped.
    * @param tokens estimated of this call, for token rates
-   * @throws GatewayError 429 `upstream_rate_limited`, `concurrency_exceeded` or 503 `no_available_credential` when none could
-   *   be tried at all; the signal's reason when it aborts a wait
+   * @throws GatewayError 429 `upstream_rate_limited`, `concurrency_exceeded` or 503 `no_available_credential` when none was
+   *   called and those left cannot be called now; the signal's reason when it aborts a wait
    */
   next(tokens: number, waiting: Waiting): Candidate | undefined | Promise<Candidate | undefined>
+  /** The one that came last is called: only that is an attempt, of which there are so many. Contract: gateway.md 4.4 */
+  called(): void
+  /** It will not be called: gives back all that was taken for it. */
+  skip(candidate: Candidate): void
   /** Whether another candidate may answer after a failure of this class: `fallback_on` of the alias, else the usual ones. */
   mayFallBack(candidate: Candidate, failure: FailureClass): boolean
   /** Whether there may be further attempts at all: the organization's are not used up. Contract: gateway.md 4.4 */

@@ -65,6 +65,13 @@ export class Quota {
     this.active--
   }
 
+  /** What was taken for a call that is not made. */
+  giveBack(tokens: number): void {
+    this.release()
+    if (this.limits.requests_per_minute !== undefined) this.#requests.add(-1)
+    this.settle(tokens, 0)
+  }
+
   /** Puts what was used in the place of what was estimated. */
   settle(estimated: number, used: number): void {
     if (this.limits.tokens_per_minute !== undefined) this.#tokens.add(used - estimated)

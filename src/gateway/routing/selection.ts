@@ -57,6 +57,8 @@ export class RouteSelection implements Selection, Gate<Routed> {
   /** Of those tried: failed in a way that may be over soon. */
   readonly #retryable: Routed[] = []
   #first: Routed | undefined
+  /** One that was picked has been called. */
+  #hasCalled = false
   /** What was picked confines what may replace it. */
   #group: string | undefined
   #running: Routed | undefined
@@ -84,8 +86,21 @@ export class RouteSelection implements Selection, Gate<Routed> {
     const { line } = this.#home
     if (!line.isEmpty) line.pump()
     this.#look(tokens)
-    if (this.#first && !this.#home.mayRetry(this.#now)) return undefined
+    if (this.#hasCalled && !this.#home.mayRetry(this.#now)) return undefined
     return this.#take() ?? this.#lack(waiting)
+  }
+
+  called(): void {
+    this.#home.countAttempt(this.#hasCalled, this.#now)
+    this.#hasCalled = true
+  }
+
+  skip(candidate: Candidate): void {
+    const skipped = this.#stop(candidate)
+    if (!skipped) return
+    skipped.condition.quota.giveBack(this.#tokens)
+    skipped.modelCondition.breaker.forget(this.#isProbe)
+    this.#home.line.pump()
   }
 
   mayFallBack({ alias }: Candidate, failure: FailureClass): boolean {
@@ -116,15 +131,22 @@ export class RouteSelection implements Selection, Gate<Routed> {
   }
 
   settle(candidate: Candidate, outcome: AttemptOutcome, tokens: number): void {
-    const running = this.#running
-    if (running === undefined || running !== candidate) return
-    this.#running = undefined
+    const running = this.#stop(candidate)
+    if (!running) return
     const { condition } = running
     condition.quota.release()
     condition.quota.settle(this.#tokens, tokens)
     this.#learn(running, outcome)
     const { line } = this.#home
     if (!line.isEmpty) line.pump()
+  }
+
+  /** Undefined when it does not run any more. */
+  #stop(candidate: Candidate): Routed | undefined {
+    const running = this.#running
+    if (running !== candidate) return undefined
+    this.#running = undefined
+    return running
   }
 
   /** Whether it may be picked now. */
@@ -151,7 +173,6 @@ export class RouteSelection implements Selection, Gate<Routed> {
     for (let i = 0; i < reach; i++) {
       const picked = tiers[i]?.next(this)
       if (picked === undefined) continue
-      this.#home.countAttempt(this.#first !== undefined, this.#now)
       this.#first ??= picked
       this.#tried.push(picked)
       this.#group = picked.group ?? this.#group
@@ -166,24 +187,25 @@ export class RouteSelection implements Selection, Gate<Routed> {
   /** Nobody can be called now: waits for a slot if it is slots that lack. */
   #lack(waiting: Waiting): Promise<Routed | undefined> | undefined {
     const rests = this.#candidates().flatMap((each) => this.#rest(each) ?? [])
-    const isFirst = this.#first === undefined
     if (!rests.some(({ rest }) => rest === 'full')) {
-      if (isFirst) throw allRestError(rests)
+      // Where those that were picked could not be called, and nobody is left, the caller knows why.
+      if (!this.#hasCalled && (rests.length > 0 || !this.#first)) throw allRestError(rests)
       return undefined
     }
     const { line } = this.#home
-    if (!line.isFull) return this.#stand(waiting.signal, isFirst)
-    if (isFirst) throw new GatewayError('concurrency_exceeded', 'Every credential is busy, and so is the line', WAIT)
+    if (!line.isFull) return this.#stand(waiting.signal)
+    if (!this.#hasCalled)
+      throw new GatewayError('concurrency_exceeded', 'Every credential is busy, and so is the line', WAIT)
     return undefined
   }
 
-  async #stand(signal: AbortSignal, isFirst: boolean): Promise<Routed | undefined> {
+  async #stand(signal: AbortSignal): Promise<Routed | undefined> {
     const attempt = (): Routed | undefined => {
       this.#look(this.#tokens)
       return this.#take()
     }
     const got = await this.#home.line.wait(attempt, signal)
-    if (!got && isFirst) throw new GatewayError('concurrency_exceeded', 'Every credential stayed busy', WAIT)
+    if (!got && !this.#hasCalled) throw new GatewayError('concurrency_exceeded', 'Every credential stayed busy', WAIT)
     return got
   }
 

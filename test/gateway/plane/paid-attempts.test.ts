@@ -1,5 +1,7 @@
+import { EventEmitter, once } from 'node:events'
 import { expect, test } from 'vitest'
 import { GatewayError } from '../../../src/gateway/errors.ts'
+import type { Reservation } from '../../../src/gateway/metering/metering.ts'
 import { pair } from './pair.ts'
 import { CHAT, json, refusal } from './support.ts'
 
@@ -50,4 +52,40 @@ test('gateway#88 money is set aside for every answer that is asked for', async (
   await call('chat/completions', { ...CHAT, max_tokens: 10 })
   await call('chat/completions', { ...CHAT, max_tokens: 10, n: 4 })
   expect(asked).toEqual([10_000n, 40_000n])
+})
+
+test('gateway#41 a client that goes while money is set aside ends that wait, and money that comes later is given back', async () => {
+  const ends: string[] = []
+  const budget = new EventEmitter()
+  let give: (reservation: Reservation) => void = () => undefined
+  const reserve = () => {
+    setImmediate(() => budget.emit('asked'))
+    return new Promise<Reservation>((resolve) => (give = resolve))
+  }
+  const { open, record, upstreams } = await pair(json(), json(), {
+    parts: { budgets: { reserve } },
+    key: { budget: { limit_usd: '1', window: 'day', unknown_price: 'allow' } },
+  })
+  const controller = new AbortController()
+  open('chat/completions', CHAT, { signal: controller.signal }).catch(() => undefined)
+  await once(budget, 'asked')
+  controller.abort()
+  expect(await record()).toMatchObject({ outcome: 'client_closed', attempts: [] })
+  give({ settle: () => void ends.push('settle'), release: () => void ends.push('release') })
+  await expect.poll(() => ends).toEqual(['release'])
+  expect(upstreams[0].seen).toEqual([])
+})
+
+test('gateway#38 candidates that are passed over for want of money are no attempts: they use up no retries', async () => {
+  let asked = 0
+  const budgets = {
+    reserve: () => {
+      if (asked++ % 2 === 0) throw new GatewayError('price_unknown', 'its price is not known')
+      return { settle: () => undefined, release: () => undefined }
+    },
+  }
+  const budget = { limit_usd: '1', window: 'day', unknown_price: 'deny' } as const
+  const { call, upstreams } = await pair(json(), json(), { parts: { budgets }, key: { budget } })
+  for (let i = 0; i < 15; i++) expect(await call('chat/completions', CHAT)).toMatchObject({ status: 200 })
+  expect(upstreams.map(({ seen }) => seen.length)).toEqual([0, 15])
 })

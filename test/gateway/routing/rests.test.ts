@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { GatewayError } from '../../../src/gateway/errors.ts'
 import type { AttemptOutcome, Selection } from '../../../src/gateway/routing/candidate.ts'
 import { Breaker } from '../../../src/gateway/routing/breaker.ts'
-import { alias, call, credential, idOf, next, routing, tries } from './support.ts'
+import { alias, call, credential, idOf, next, pick, routing, tries } from './support.ts'
 
 const ok: AttemptOutcome = { class: 'ok' }
 const lost: AttemptOutcome = { class: 'connect' }
@@ -214,4 +214,26 @@ test('gateway#38 a failing upstream gets at most 1.2 times the requests, or ten 
   for (let second = 0; second < 60; second++, clock.advance(1000)) made += attempts(100)
   expect(made).toBeLessThanOrEqual(6000 * 1.2)
   expect(made).toBeGreaterThan(6000 * 1.15)
+})
+
+test('gateway#42 what is picked and not called gives back its slot and its share of rates, and is no attempt', () => {
+  const limits = { requests_per_minute: 1, tokens_per_minute: 10, max_concurrency: 1 }
+  const { select } = routing({ credentials: [credential(1, { limits }), credential(2, { priority: 1 })] })
+  for (let i = 0; i < 15; i++) {
+    const selection = select('gpt-4o')
+    const picked = pick(selection)
+    expect(idOf(picked)).toBe(1)
+    if (picked) selection.skip(picked)
+    expect(tries(selection)).toEqual(['2/gpt-4o'])
+  }
+  expect(call(select('gpt-4o'))).toBe(1)
+})
+
+test('gateway#32 where one cannot be called and the other rests, the client is told how long', () => {
+  const { select } = routing({ credentials: two })
+  tries(select('gpt-4o', { pin: '2' }), { class: 'rate', retryAfterMs: 20_000 })
+  const selection = select('gpt-4o')
+  const picked = pick(selection)
+  if (picked) selection.skip(picked)
+  expect(refusal(selection)).toEqual({ code: 'upstream_rate_limited', status: 429, retryAfterMs: 20_000 })
 })

@@ -121,8 +121,15 @@ interface Options {
 
 const OPEN = new AbortController()
 
-/** The next candidate where nobody has to wait. */
+/** The next candidate where nobody has to wait; it is called. */
 export function next(selection: Selection, tokens = 10): Candidate | undefined {
+  const found = pick(selection, tokens)
+  if (found) selection.called()
+  return found
+}
+
+/** The next candidate where nobody has to wait. */
+export function pick(selection: Selection, tokens = 10): Candidate | undefined {
   const found = selection.next(tokens, OPEN)
   if (found instanceof Promise) throw new Error('it waits in line')
   return found
