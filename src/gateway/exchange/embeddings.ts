@@ -6,7 +6,15 @@ import { NO_USAGE } from '../chat/events.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import { dialectOf, type EmbeddingDialect, type Embedded } from './embedding-dialects.ts'
 import { estimateInputTokens } from './estimate.ts'
-import type { AnswerStream, Exchange, InferenceRequest, JsonAnswer, Split, UpstreamFault } from './exchange.ts'
+import type {
+  AnswerFacts,
+  AnswerStream,
+  Exchange,
+  InferenceRequest,
+  JsonAnswer,
+  Split,
+  UpstreamFault,
+} from './exchange.ts'
 import { brokenFault, refusalFault, type FaultView } from './faults.ts'
 import { toBase64, type Encoding } from './vectors.ts'
 
@@ -41,7 +49,13 @@ export class Embeddings implements Exchange {
       Buffer.from(JSON.stringify(this.#dialect.write(part, asked.dimensions))),
     )
     this.body = body
-    if (others.length > 0) this.split = { bodies: [body, ...others], join: (answers) => this.#join(answers) }
+    if (others.length > 0) {
+      this.split = {
+        bodies: [body, ...others],
+        join: (answers) => this.#join(answers),
+        facts: (answers) => this.#reported(answers),
+      }
+    }
     this.dropped = dropped
     this.#request = request
     this.#model = candidate.model
@@ -66,9 +80,7 @@ export class Embeddings implements Exchange {
   #join(answers: readonly Buffer[]): JsonAnswer {
     const embedded = answers.map((answer, i) => this.#read(answer, this.#counts[i] ?? 0))
     const counts = embedded.map(({ tokens }) => tokens)
-    const told = counts.every((count) => count !== undefined)
-      ? counts.reduce((sum, count) => sum + count, 0)
-      : undefined
+    const told = counts.every((count) => count !== undefined) ? sum(counts) : undefined
     const tokens = told ?? estimateInputTokens(this.#request)
     const data = embedded
       .flatMap(({ vectors }) => vectors)
@@ -78,14 +90,14 @@ export class Embeddings implements Exchange {
         embedding: this.#encoding === 'base64' ? toBase64(vector) : vector,
       }))
     const usage = { prompt_tokens: tokens, total_tokens: tokens }
-    const facts = {
-      usage: told === undefined ? undefined : { ...NO_USAGE, input: told },
-      finishReason: undefined,
-      responseModel: undefined,
-      responseId: undefined,
-      textBytes: 0,
-    }
-    return { body: Buffer.from(JSON.stringify({ object: 'list', data, model: this.#model, usage })), facts }
+    const body = Buffer.from(JSON.stringify({ object: 'list', data, model: this.#model, usage }))
+    return { body, facts: factsOf(told) }
+  }
+
+  /** Of some of the answers: those that cannot be read, or report nothing, add nothing. */
+  #reported(answers: readonly Buffer[]): AnswerFacts {
+    const counts = answers.flatMap((answer) => this.#dialect.read(parse(answer))?.tokens ?? [])
+    return factsOf(counts.length > 0 ? sum(counts) : undefined)
   }
 
   #read(answer: Buffer, count: number): Embedded {
@@ -105,5 +117,15 @@ function textsOf(input: z.output<typeof requestSchema>['input']): string[] {
 function inParts<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
 }
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
+
+const factsOf = (input: number | undefined): AnswerFacts => ({
+  usage: input === undefined ? undefined : { ...NO_USAGE, input },
+  finishReason: undefined,
+  responseModel: undefined,
+  responseId: undefined,
+  textBytes: 0,
+})
 
 const parse = (answer: Buffer): Json => parseJson(answer.toString('utf8')) ?? {}

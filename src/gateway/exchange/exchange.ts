@@ -57,6 +57,8 @@ export interface Split {
   readonly bodies: readonly Buffer[]
   /** @param answers whole 200 answers, in the order of `bodies`. @throws UpstreamFault for one that is none */
   join(answers: readonly Buffer[]): JsonAnswer
+  /** What the answers that came before a failure reported, for their tokens count all the same. Contract: gateway.md 7.2. */
+  facts(answers: readonly Buffer[]): AnswerFacts
 }
 
 export interface JsonAnswer {

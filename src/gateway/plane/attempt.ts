@@ -120,8 +120,9 @@ export class Attempt implements WireEvents {
     while (!this.isOver && this.#begun < Math.min(AT_ONCE, this.#bodies.length)) this.#send(this.#begun++)
   }
 
+  /** Of a stream, or of the parts that have answered: however the attempt ends, what they reported counts. */
   get facts(): AnswerFacts | undefined {
-    return this.#stream?.facts
+    return this.#stream?.facts ?? this.exchange.split?.facts(this.#answers)
   }
 
   /** Something that the provider said as an answer has come. */

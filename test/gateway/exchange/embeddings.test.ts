@@ -124,6 +124,15 @@ describe('gateway#74 providers with a form of their own', () => {
     ).toMatchObject({ class: 'transient' })
   })
 
+  test('what some parts reported is told without the others', () => {
+    const { split } = embed(titan, { input: ['a', 'b', 'c', 'd'] })
+    const counted = bytesOf({ embedding: [1], inputTextTokenCount: 7 })
+    const silent = [bytesOf({ embedding: [1] }), Buffer.from('<html>')]
+    expect(split?.facts([counted, ...silent, counted]).usage).toMatchObject({ input: 14, output: 0 })
+    expect(split?.facts(silent).usage).toBeUndefined()
+    expect(split?.facts([]).usage).toBeUndefined()
+  })
+
   test('tokens are for openai alone; what is unknown is named', () => {
     for (const input of [[1, 2], [[1, 2]]]) {
       expect(() => embed(gemini, { input })).toThrow(
