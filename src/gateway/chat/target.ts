@@ -26,13 +26,7 @@ export function canThink({ turns }: ChatRequest): boolean {
   return last.parts.some((part) => part.kind === 'reasoning' && part.family === 'claude' && isSigned(part))
 }
 
-/** Without text of spaces alone, which Claude refuses; models say such before their calls. */
-export function withoutBlanks(parts: readonly Part[]): readonly Part[] {
-  const said = parts.filter(isSaid)
-  return said.length > 0 ? said : parts
-}
-
-/** Whether it is more than spaces. */
+/** Whether it is more than spaces, which Claude refuses; models say such before their calls. */
 export const isSaid = (part: Part): boolean => part.kind !== 'text' || part.text.trim() !== ''
 
 export const isSigned = ({ signature, sealed }: { signature?: string; sealed?: string }): boolean =>

@@ -1,5 +1,5 @@
 import { UnsayableError, type CallPart, type Family, type Part, type ResultPart, type Turn } from './form.ts'
-import { isSigned } from './target.ts'
+import { isSaid, isSigned } from './target.ts'
 
 /**
  * Brings turns into the order that every provider takes: equal roles in a row merged, empty text removed, each result
@@ -36,10 +36,11 @@ export function arrangeTurns(turns: readonly Turn[], param = 'messages'): Turn[]
   return arranged
 }
 
-/** Without turns of nothing but thoughts that the target does not take: it refuses turns that hold nothing. */
+/** Without turns of nothing but thoughts and spaces that the target does not take: it refuses turns that hold nothing. */
 export function withoutSilent(turns: readonly Turn[], family: Family): readonly Turn[] {
+  const isClaude = family === 'claude'
   const isTaken = (part: Part): boolean =>
-    part.kind !== 'reasoning' || (part.family === family && (family !== 'claude' || isSigned(part)))
+    part.kind === 'reasoning' ? part.family === family && (!isClaude || isSigned(part)) : !isClaude || isSaid(part)
   const said = turns.filter(({ parts }) => parts.some(isTaken))
   return said.length < turns.length ? arrangeTurns(said) : turns
 }

@@ -16,7 +16,15 @@ const NAMES: ReadonlySet<string> = new Set([
   'call_id',
   'signature',
 ])
-const MEDIA: ReadonlySet<unknown> = new Set(['image_url', 'image', 'input_image', 'file', 'document', 'input_file'])
+const MEDIA: ReadonlySet<unknown> = new Set([
+  'image_url',
+  'image',
+  'input_image',
+  'input_audio',
+  'file',
+  'document',
+  'input_file',
+])
 
 /** Tokens of a prompt whose provider tells none: a quarter of its text's bytes, 1,000 an image. Contract: gateway.md 7.2. */
 export function estimateInputTokens(request: InferenceRequest): number {

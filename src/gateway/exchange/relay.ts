@@ -1,12 +1,11 @@
 import { isMap, jsonOf } from '../../base/json.ts'
-import type { Surface } from '../model.ts'
 import type { Candidate } from '../routing/candidate.ts'
 import { editBody, type BodyEdits } from './edit-body.ts'
 import { choicesAsked, estimateUsage } from './estimate.ts'
 import type { AnswerStream, Exchange, InferenceRequest, JsonAnswer, UpstreamFault } from './exchange.ts'
 import { familyOf } from './family.ts'
 import { refusalFault, type FaultView } from './faults.ts'
-import { allowedCap } from './output-cap.ts'
+import { allowedCap, CAPS } from './output-cap.ts'
 import { readRelayed } from './relay-answer.ts'
 import { RelayStream } from './relay-stream.ts'
 import { AnthropicScan } from './scan-anthropic.ts'
@@ -14,14 +13,6 @@ import { OpenAiScan } from './scan-openai.ts'
 import { ResponsesScan } from './scan-responses.ts'
 import type { Scan } from './scan.ts'
 import { targetOf } from './target.ts'
-
-/** Where each surface says how much may be answered; the first where none is there. */
-const CAPS: Readonly<Record<Surface, readonly string[]>> = {
-  chat: ['max_completion_tokens', 'max_tokens'],
-  messages: ['max_tokens'],
-  responses: ['max_output_tokens'],
-  embeddings: [],
-}
 
 /** A request to a provider that speaks the client's dialect. Contract: gateway.md 5.1, 5.2, 6. */
 export class Relay implements Exchange {

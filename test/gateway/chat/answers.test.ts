@@ -7,7 +7,7 @@ import {
   writeAnthropicAnswer,
 } from '../../../src/gateway/chat/anthropic/write-answer.ts'
 import { ConverseReader } from '../../../src/gateway/chat/converse/read-answer.ts'
-import { NO_USAGE, type ChatEvent, type Said } from '../../../src/gateway/chat/events.ts'
+import { AnswerError, NO_USAGE, type ChatEvent, type Said } from '../../../src/gateway/chat/events.ts'
 import { GeminiReader } from '../../../src/gateway/chat/gemini/read-answer.ts'
 import { OpenAiReader } from '../../../src/gateway/chat/openai/read-answer.ts'
 import { OpenAiStreamWriter, writeOpenAiAnswer } from '../../../src/gateway/chat/openai/write-answer.ts'
@@ -201,7 +201,7 @@ describe('gateway#67 stop reasons', () => {
     const events = new GeminiReader((i) => `made_${i}`).read(JSON.stringify({ candidates: [call] }))
     expect(events).toEqual([
       { kind: 'start' },
-      { kind: 'call', index: 0, id: 'made_0', name: 'f' },
+      { kind: 'call', index: 0, id: expect.stringMatching(/^call_[0-9a-f]{24}$/), name: 'f' },
       { kind: 'arguments', index: 0, text: '{}' },
       { kind: 'stop', reason: 'tool_calls' },
     ])
@@ -275,6 +275,28 @@ describe('gateway#68 usage', () => {
       reasoning: 0,
     })
   })
+})
+
+test('what a provider tells anew is left out, whatever its shape', () => {
+  const anthropic = new AnthropicReader()
+  const read = (event: object) => anthropic.read(JSON.stringify(event))
+  expect(read({ type: 'new_event', delta: 'odd' })).toEqual([])
+  expect(read({ type: 'content_block_start', content_block: { type: 'future', data: {} } })).toEqual([])
+  expect(read({ type: 'content_block_delta', delta: { type: 'future_delta', text: {} } })).toEqual([])
+  const content = [
+    { type: 'future', data: {} },
+    { type: 'text', text: 'wet' },
+  ]
+  expect(anthropic.readMessage(JSON.stringify({ content }))).toContainEqual({ kind: 'text', text: 'wet' })
+  expect(new ConverseReader().read('futureEvent', '{"delta":"x"}')).toEqual([])
+})
+
+test('what a provider is known to tell is of its shape, or no answer', () => {
+  const read = (event: object) => () => new AnthropicReader().read(JSON.stringify(event))
+  expect(read({ type: 'content_block_start', content_block: { type: 'text', text: {} } })).toThrow(AnswerError)
+  expect(read({ type: 'content_block_delta', delta: 'odd' })).toThrow(AnswerError)
+  expect(read({ delta: {} })).toThrow(AnswerError)
+  expect(() => new ConverseReader().read('contentBlockDelta', '{"delta":"x"}')).toThrow(AnswerError)
 })
 
 test('gateway#64 a signature of Gemini stands with no thought that a client would send back to Claude', () => {

@@ -15,6 +15,8 @@ test('gateway#78 a prompt is estimated as a quarter of its bytes, a thousand an 
     estimated('chat', { messages: [{ role: 'user', content: [{ type: 'text', text: 'four' }, image('x')] }] }),
   ).toBe(1001)
   expect(estimated('messages', { system: 'four', messages: [{ role: 'user', content: [shown('x')] }] })).toBe(1001)
+  const audio = { type: 'input_audio', input_audio: { data: 'x'.repeat(40_000), format: 'wav' } }
+  expect(estimated('chat', { messages: [{ role: 'user', content: [audio] }] })).toBe(1000)
   expect(estimated('embeddings', { input: ['four', 'four'] })).toBe(2)
   expect(estimated('embeddings', { input: [[1, 2, 3], [4]] })).toBe(4)
   expect(estimated('responses', { instructions: 'four', input: 'four' })).toBe(2)

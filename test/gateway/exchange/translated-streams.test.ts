@@ -251,6 +251,16 @@ describe('errors inside a stream', () => {
     })
   })
 
+  test.each([
+    ['billing_error', 'auth'],
+    ['request_too_large', 'client'],
+  ])('%s is what its status says elsewhere', (type, expected) => {
+    const bytes = Buffer.from(sse({ type: 'error', error: { type, message: 'm' } }))
+    expect(faultOf(() => chat(candidateOf('anthropic'), stream).stream().read(bytes))).toMatchObject({
+      class: expected,
+    })
+  })
+
   test('gateway#35 a prompt that Gemini blocks is filtered, whole and in a stream, and what it cost is known', () => {
     const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 9 } }
     const gemini = candidateOf('gemini')

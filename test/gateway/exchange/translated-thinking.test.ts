@@ -88,6 +88,22 @@ describe('gateway#63 calls of Gemini', () => {
     expect(next).not.toEqual(first)
   })
 
+  test('of another answer to an equal request have other ids, so that signatures do not cross', () => {
+    const idOf = (responseId: string | undefined, name: string, thoughtSignature: string) => {
+      const parts = [{ functionCall: { name }, thoughtSignature }]
+      return idsOf(chat(gemini).answer(bytesOf({ responseId, candidates: [{ content: { parts } }] })).body)[0] ?? ''
+    }
+    const ids = [
+      idOf('r1', 'rain', 'g1'),
+      idOf('r2', 'rain', 'g1'),
+      idOf(undefined, 'rain', 'g1'),
+      idOf(undefined, 'wind', 'g1'),
+      idOf(undefined, 'wind', 'g2'),
+    ]
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids.map((id) => signatures.find(7, id)?.signature)).toEqual(['g1', 'g1', 'g1', 'g1', 'g2'])
+  })
+
   test('get their signature back, from the client or from memory; else the placeholder', () => {
     const { body } = chat(gemini).answer(bytesOf(answer))
     expect(body.toString()).toContain('"extra_content":{"google":{"thought_signature":"g1"}}')
@@ -143,6 +159,14 @@ describe('gateway#64 thoughts go back to the family that had them', () => {
     }
     expect(sent(gemini, [THOUGHT])).not.toContain('"parts":[]')
     expect(sent(bedrock, [THOUGHT])).toContain('"signature":"s1"')
+  })
+
+  test('spaces beside such thoughts are nothing to Claude either, and its neighbours are one turn', () => {
+    for (const candidate of [anthropic, bedrock]) {
+      const silent = { role: 'assistant', content: '\n\n', reasoning_content: 'hm' }
+      const { messages: turns } = bodyOf(chat(candidate, { messages: [...HI, silent, ...HI] }))
+      expect(turns).toMatchObject([{ role: 'user', content: [{ text: 'hi' }, { text: 'hi' }] }])
+    }
   })
 
   test('on a relay to Claude too, which refuses what it has not signed', () => {

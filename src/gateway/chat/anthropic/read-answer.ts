@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isMap, jsonOf } from '../../../base/json.ts'
 import { AnswerError, NO_USAGE, startOf, type ChatEvent, type StopReason, type Usage } from '../events.ts'
 
 const count = z.int().nonnegative().nullish()
@@ -12,16 +13,26 @@ const usageSchema = z.object({
   output_tokens_details: z.object({ thinking_tokens: count }).nullish(),
 })
 
-const blockSchema = z.object({
-  type: z.string(),
-  text: z.string().nullish(),
-  thinking: z.string().nullish(),
-  signature: z.string().nullish(),
-  data: z.string().nullish(),
-  id: z.string().nullish(),
-  name: z.string().nullish(),
-  input: z.record(z.string(), z.unknown()).nullish(),
-})
+/** Of what has a type that is not known, nothing else is looked at: it may have any shape. */
+const known = <T extends z.ZodType>(types: readonly string[], schema: T) =>
+  z.preprocess((value) => {
+    const type = typeOf(value)
+    return type === undefined || types.includes(type) ? value : { type }
+  }, schema)
+
+const blockSchema = known(
+  ['text', 'thinking', 'redacted_thinking', 'tool_use'],
+  z.object({
+    type: z.string(),
+    text: z.string().nullish(),
+    thinking: z.string().nullish(),
+    signature: z.string().nullish(),
+    data: z.string().nullish(),
+    id: z.string().nullish(),
+    name: z.string().nullish(),
+    input: z.record(z.string(), z.unknown()).nullish(),
+  }),
+)
 
 const messageSchema = z.object({
   id: z.string().nullish(),
@@ -40,8 +51,9 @@ const eventSchema = z.object({
   index: z.int().nullish(),
   message: messageSchema.nullish(),
   content_block: blockSchema.nullish(),
-  delta: z
-    .object({
+  delta: known(
+    ['text_delta', 'thinking_delta', 'signature_delta', 'input_json_delta'],
+    z.object({
       type: z.string().nullish(),
       text: z.string().nullish(),
       thinking: z.string().nullish(),
@@ -49,12 +61,14 @@ const eventSchema = z.object({
       partial_json: z.string().nullish(),
       stop_reason: z.string().nullish(),
       stop_sequence: z.string().nullish(),
-    })
-    .nullish(),
+    }),
+  ).nullish(),
   usage: usageSchema.nullish(),
 })
 
 type Delta = NonNullable<z.output<typeof eventSchema>['delta']>
+
+const EVENTS: readonly string[] = ['message_start', 'content_block_start', 'content_block_delta', 'message_delta']
 
 const STOPS: ReadonlyMap<string, StopReason> = new Map([
   ['end_turn', 'stop'],
@@ -106,9 +120,12 @@ export class AnthropicReader {
 
   /** @param data of an event. @throws AnswerError */
   read(data: string): ChatEvent[] {
-    const event = parse(eventSchema, data)
-    const { index, message, content_block: block, delta, usage } = event
-    switch (event.type) {
+    const json = jsonOf(data)
+    const type = typeOf(json)
+    if (type === 'error') return [{ kind: 'error', data }]
+    if (type !== undefined && !EVENTS.includes(type)) return []
+    const { index, message, content_block: block, delta, usage } = parse(eventSchema, json)
+    switch (type) {
       case 'message_start':
         return [startOf(message ?? {}), ...this.#counted(message?.usage)]
       case 'content_block_start':
@@ -117,8 +134,6 @@ export class AnthropicReader {
         return this.#delta(delta ?? {}, index ?? 0)
       case 'message_delta':
         return [...this.#counted(usage), ...stopOf(delta ?? {})]
-      case 'error':
-        return [{ kind: 'error', data }]
       default:
         return []
     }
@@ -126,7 +141,7 @@ export class AnthropicReader {
 
   /** A whole message. @throws AnswerError */
   readMessage(body: string): ChatEvent[] {
-    const message = parse(wholeSchema, body)
+    const message = parse(wholeSchema, jsonOf(body))
     return [
       startOf(message),
       ...message.content.flatMap((block, i) => this.#block(block, i, false)),
@@ -172,9 +187,14 @@ function stopOf({ stop_reason: reason, stop_sequence: sequence }: Partial<Delta>
   return [{ kind: 'stop', reason: anthropicStop(reason), ...(typeof sequence === 'string' && { sequence }) }]
 }
 
-function parse<T>(schema: z.ZodType<T>, data: string): T {
+function typeOf(value: unknown): string | undefined {
+  const type = isMap(value) ? value['type'] : undefined
+  return typeof type === 'string' ? type : undefined
+}
+
+function parse<T>(schema: z.ZodType<T>, json: unknown): T {
   try {
-    return schema.parse(JSON.parse(data))
+    return schema.parse(json)
   } catch (error) {
     throw new AnswerError('the provider sent no message', { cause: error })
   }

@@ -11,7 +11,7 @@ import {
 } from '../form.ts'
 import { claudeCallId } from '../ids.ts'
 import type { Json } from '../json.ts'
-import { isSaid, isSigned, withoutBlanks, type Target } from '../target.ts'
+import { isSaid, isSigned, type Target } from '../target.ts'
 
 /** A messages request without `model` and `stream`. Contract: gateway.md 5.3. @throws UnsayableError */
 export function writeAnthropicRequest(request: ChatRequest, target: Target, drop: Drop): Json {
@@ -33,7 +33,7 @@ export function writeAnthropicRequest(request: ChatRequest, target: Target, drop
   return {
     max_tokens: maxTokens,
     ...(system.length > 0 && { system }),
-    messages: request.turns.map(({ role, parts }) => ({ role, content: withoutBlanks(parts).flatMap(blockOf) })),
+    messages: request.turns.map(({ role, parts }) => ({ role, content: parts.filter(isSaid).flatMap(blockOf) })),
     ...(request.tools.length > 0 && { tools: request.tools.map(toolOf) }),
     ...(toolChoice && { tool_choice: toolChoice }),
     ...sampling(request, target.sampling && !thinking, drop),

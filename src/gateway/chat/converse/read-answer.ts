@@ -52,6 +52,14 @@ const eventSchema = z.object({
   usage: usageSchema.nullish().transform(present),
 })
 
+const EVENTS: ReadonlySet<string> = new Set([
+  'messageStart',
+  'contentBlockStart',
+  'contentBlockDelta',
+  'messageStop',
+  'metadata',
+])
+
 const STOPS: ReadonlyMap<string, StopReason> = new Map([
   ['end_turn', 'stop'],
   ['stop_sequence', 'stop'],
@@ -89,6 +97,7 @@ export class ConverseReader {
   /** @param type the header `:event-type`, or `:exception-type`. @throws AnswerError */
   read(type: string, data: string): ChatEvent[] {
     if (type.endsWith('Exception')) return [{ kind: 'error', data, name: type }]
+    if (!EVENTS.has(type)) return []
     const { contentBlockIndex: index, start, delta, stopReason, usage } = parse(eventSchema, data)
     if (type === 'messageStart') return [{ kind: 'start' }]
     const events = [start, delta].flatMap((block) => (block ? this.#block(block, index ?? 0) : []))

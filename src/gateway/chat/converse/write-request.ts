@@ -10,7 +10,7 @@ import {
 } from '../form.ts'
 import { claudeCallId } from '../ids.ts'
 import { optional, type Json } from '../json.ts'
-import { isSaid, isSigned, withoutBlanks, type Target } from '../target.ts'
+import { isSaid, isSigned, type Target } from '../target.ts'
 
 const ANY_OBJECT = { type: 'object', properties: {} }
 const CLAUDE = /(?:^|[./])anthropic\.|claude/
@@ -58,7 +58,7 @@ export function writeConverseRequest(request: ChatRequest, target: Target, drop:
     system: system.length > 0 ? system : undefined,
     messages: request.turns.map(({ role, parts }) => ({
       role,
-      content: withoutBlanks(parts).flatMap((part) => blocksOf(part, nameOf)),
+      content: parts.filter(isSaid).flatMap((part) => blocksOf(part, nameOf)),
     })),
     toolConfig: toolConfigOf(request),
     inferenceConfig: Object.keys(inference).length > 0 ? inference : undefined,

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { sha256 } from '../../../base/hash.ts'
 import { AnswerError, startOf, type ChatEvent, type StopReason, type Usage } from '../events.ts'
 import { present } from '../parse.ts'
 
@@ -81,7 +82,7 @@ export class GeminiReader {
   #calls = -1
   readonly #callId: (index: number) => string
 
-  /** @param callId makes the ids that the provider leaves out, the same again for the same conversation. */
+  /** @param callId tells the calls of one conversation from those of others, where the provider leaves their ids out */
   constructor(callId: (index: number) => string) {
     this.#callId = callId
   }
@@ -96,7 +97,7 @@ export class GeminiReader {
       events.push(startOf({ id: answer.responseId, model: answer.modelVersion }))
     }
     const [candidate] = answer.candidates ?? []
-    events.push(...(candidate?.content?.parts ?? []).flatMap((part) => this.#part(part)))
+    events.push(...(candidate?.content?.parts ?? []).flatMap((part) => this.#part(part, answer.responseId)))
     if (answer.usageMetadata) events.push({ kind: 'usage', usage: geminiUsage(answer.usageMetadata) })
     if (answer.promptFeedback?.blockReason !== undefined) events.push({ kind: 'error', data })
     else if (candidate?.finishReason !== undefined)
@@ -104,10 +105,11 @@ export class GeminiReader {
     return events
   }
 
-  #part({ text, thought, thoughtSignature: signature, functionCall: call }: z.output<typeof partSchema>): ChatEvent[] {
+  #part(part: z.output<typeof partSchema>, responseId: string | undefined): ChatEvent[] {
+    const { text, thought, thoughtSignature: signature, functionCall: call } = part
     if (call) {
       const index = ++this.#calls
-      const id = call.id ?? this.#callId(index)
+      const id = call.id ?? madeId(this.#callId(index), responseId, part)
       return [
         { kind: 'call', index, id, name: call.name, ...(signature !== undefined && { signature }) },
         { kind: 'arguments', index, text: JSON.stringify(call.args ?? {}) },
@@ -122,6 +124,9 @@ export class GeminiReader {
     return stop === 'stop' && this.#calls >= 0 ? 'tool_calls' : stop
   }
 }
+
+/** Signatures are kept by the ids of calls, and equal requests may be answered by different ones. */
+const madeId = (...of: unknown[]): string => `call_${sha256(JSON.stringify(of)).slice(0, 24)}`
 
 function parseAnswer(data: string): z.output<typeof answerSchema> {
   try {
