@@ -1,5 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
+import { jsonOf } from '../../base/json.ts'
 import type { Json } from '../chat/json.ts'
+import { openAiStop } from '../chat/openai/read-answer.ts'
 import { GatewayError } from '../errors.ts'
 import { estimateUsage } from '../exchange/estimate.ts'
 import { lateFault } from '../plane/faults.ts'
@@ -7,7 +9,7 @@ import { STREAM_HEADERS } from '../plane/sink.ts'
 import type { AnswerCache, CacheCall, CacheResult, RunResult } from '../plane/parts.ts'
 import { Flight } from './flight.ts'
 import { FORMS } from './form.ts'
-import { mapOf } from './json.ts'
+import { mapOf, mapsOf, textOf } from './json.ts'
 import { keyOf } from './key.ts'
 import { AnswerStore, type Answer } from './store.ts'
 
@@ -98,7 +100,16 @@ function answerOf({ request }: CacheCall, flight: Flight, { ok, facts }: RunResu
 
 const isKept = ({ request }: CacheCall, { body }: Answer, { facts }: RunResult): boolean =>
   body.length <= ANSWER_BYTES &&
-  (request.surface === 'embeddings' || facts?.finishReason === 'stop' || facts?.finishReason === 'tool_calls')
+  (request.surface === 'embeddings' ||
+    (isWell(facts?.finishReason) && (request.surface !== 'chat' || choicesOf(body).every(isWhole))))
+
+const isWell = (reason: string | undefined): boolean => reason === 'stop' || reason === 'tool_calls'
+
+/** The facts tell how one choice ended, and there may be more. */
+const isWhole = ({ finish_reason: reason }: Json): boolean =>
+  textOf(reason) !== '' && isWell(openAiStop(textOf(reason)))
+
+const choicesOf = (body: Buffer): Json[] => mapsOf(mapOf(jsonOf(body.toString()))['choices'])
 
 /** Says an answer in the form that is asked for. */
 function say({ request, caller, sink }: CacheCall, { body, usage, dropped }: Answer, ageMs: number): 'hit' {

@@ -62,12 +62,12 @@ class ChatAssembly implements Assembly {
 /** What comes once, and is not a piece of a longer text. */
 const WHOLE: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'finish_reason', 'index'])
 
-/** Adds the pieces of a delta: texts and lists grow, calls by their index. */
+/** Adds the pieces of a delta: texts and lists grow, calls each by itself. What is empty replaces nothing. */
 function extend(into: Json, delta: Json): void {
   for (const [name, piece] of Object.entries(delta)) {
     if (name === '__proto__') continue // looked up, it is the object that all others inherit from
     const before = into[name]
-    if (piece === null || piece === undefined) into[name] ??= null
+    if (piece === '' || piece === null || piece === undefined) into[name] ??= piece ?? null
     else if (typeof piece === 'string' && !WHOLE.has(name)) into[name] = textOf(before) + piece
     else if (name === 'tool_calls') into[name] = withCalls(mapsOf(before), mapsOf(piece))
     else if (Array.isArray(piece)) into[name] = [...(Array.isArray(before) ? before : []), ...piece]
@@ -78,9 +78,22 @@ function extend(into: Json, delta: Json): void {
 
 function withCalls(calls: Json[], pieces: readonly Json[]): Json[] {
   for (const piece of pieces) {
-    const known = calls.find(({ index }) => index === piece['index'])
+    const known = knownCall(calls, piece)
     if (!known) calls.push({})
     extend(known ?? mapOf(calls.at(-1)), piece)
   }
   return calls
+}
+
+/** The call that goes on, as `OpenAiReader` has it: some providers leave the index out, or give all calls the same one. */
+function knownCall(calls: readonly Json[], { index, id, function: called }: Json): Json | undefined {
+  const isNamed = textOf(mapOf(called)['name']) !== ''
+  const last = isNamed ? undefined : calls.at(-1)
+  const call =
+    typeof index === 'number'
+      ? calls.findLast((each) => each['index'] === index)
+      : id
+        ? calls.find((each) => each['id'] === id)
+        : last
+  return isNamed && id && id !== call?.['id'] ? undefined : call
 }

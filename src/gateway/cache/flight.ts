@@ -80,7 +80,7 @@ export class Flight implements AnswerSink {
     else if (!this.#isOdd) this.#read(this.#assembly, chunk)
   }
 
-  /** A stream that cannot be read, or is too long, goes through and is not kept. */
+  /** A stream that cannot be read without loss, or is too long, goes through and is not kept. */
   #read(assembly: Assembly, chunk: Buffer): void {
     this.#bytes += chunk.length
     this.#isOdd = this.#bytes > STREAM_BYTES

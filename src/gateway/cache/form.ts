@@ -14,7 +14,7 @@ export interface Form {
 }
 
 export interface Assembly {
-  /** @param data of an event, parsed */
+  /** @param data of an event, parsed. @throws Error for what would be lost */
   read(data: Json): void
   /** Undefined when the stream was none. @param usage where the stream told none */
   whole(usage: Usage): Json | undefined

@@ -8,8 +8,8 @@ import type { CacheCall } from '../plane/parts.ts'
 const BESIDE: ReadonlySet<string> = new Set(['stream', 'stream_options', 'user', 'metadata'])
 
 /**
- * What equal calls have in common; undefined for a body that cannot be read. Caps on the answer, the refusal of drops
- * and headers for the provider are part of it, as they change what a caller gets. Contract: gateway.md 8.
+ * What equal calls have in common; undefined for a body that cannot be read exactly. Caps on the answer, the refusal of
+ * drops and headers for the provider are part of it, as they change what a caller gets. Contract: gateway.md 8.
  */
 export function keyOf({ request, caller, pin, forwarded }: CacheCall): string | undefined {
   const body = bodyOf(request)
@@ -17,6 +17,7 @@ export function keyOf({ request, caller, pin, forwarded }: CacheCall): string | 
   const { id: organization, settings } = caller.state
   const { surface, model, maxOutputTokens, strict, countOnly } = request
   const asked = Object.fromEntries(Object.entries(body).filter(([name]) => !BESIDE.has(name)))
+  if (!isExact(asked)) return undefined
   return sha256(
     canonicalJson([
       organization,
@@ -29,6 +30,12 @@ export function keyOf({ request, caller, pin, forwarded }: CacheCall): string | 
     ]),
   )
 }
+
+/** Of numbers beyond, several are read as one. */
+const isExact = (value: unknown): boolean =>
+  typeof value === 'number'
+    ? Math.abs(value) <= Number.MAX_SAFE_INTEGER
+    : typeof value !== 'object' || value === null || Object.values(value).every(isExact)
 
 const whoOf = ({ key, userId }: CacheCall['caller']): string => (key ? `key ${key.id}` : `user ${userId}`)
 

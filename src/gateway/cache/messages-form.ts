@@ -53,6 +53,9 @@ function taken(block: Json): [start: Json, deltas: Json[]] {
   }
 }
 
+/** What tells nothing that is not told elsewhere. */
+const SILENT: ReadonlySet<unknown> = new Set(['ping', 'content_block_stop', 'message_stop'])
+
 class MessageAssembly implements Assembly {
   #message: Json | undefined
   /** By the index that the provider gives them, however far apart. */
@@ -60,24 +63,25 @@ class MessageAssembly implements Assembly {
   /** Arguments so far, by block. */
   readonly #inputs = new Map<number, string>()
 
-  read({ type, message, index, content_block: block, delta, usage }: Json): void {
+  read({ type, message, index, content_block: block, delta, usage, ...rest }: Json): void {
     const at = Number(index)
     if (type === 'message_start' && isMap(message)) this.#message = message
     else if (type === 'content_block_start') this.#blocks.set(at, { ...mapOf(block) })
     else if (type === 'content_block_delta') this.#extend(at, mapOf(delta))
-    else if (type === 'message_delta' && this.#message) {
+    else if (type === 'message_delta' && this.#message && Object.values(rest).every((each) => each === null)) {
       Object.assign(this.#message, delta, { usage: { ...mapOf(this.#message['usage']), ...mapOf(usage) } })
-    }
+    } else if (!SILENT.has(type)) throw new Error('an event that would be lost')
   }
 
   #extend(at: number, { type, text, thinking, signature, partial_json: json, citation }: Json): void {
     const block = this.#blocks.get(at)
-    if (!block) return
+    if (!block) throw new Error('a delta of no block')
     if (type === 'text_delta') block['text'] = textOf(block['text']) + textOf(text)
     else if (type === 'thinking_delta') block['thinking'] = textOf(block['thinking']) + textOf(thinking)
     else if (type === 'signature_delta') block['signature'] = signature
     else if (type === 'input_json_delta') this.#inputs.set(at, (this.#inputs.get(at) ?? '') + textOf(json))
     else if (type === 'citations_delta') block['citations'] = [...mapsOf(block['citations']), citation]
+    else throw new Error('a delta that would be lost')
   }
 
   whole(): Json | undefined {

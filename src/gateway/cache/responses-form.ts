@@ -25,12 +25,12 @@ function itemStream(event: Write, item: Json, index: number): string {
   const { content, arguments: call } = item
   const isMessage = item['type'] === 'message'
   const empty = { ...item, ...(isMessage && { content: [] }), ...(call !== undefined && { arguments: '' }) }
+  const added = event('response.output_item.added', { output_index: index, item: { ...empty, status: 'in_progress' } })
   const said = isMessage ? mapsOf(content).map((part, i) => partStream(event, part, { ...at, content_index: i })) : []
   if (typeof call === 'string') {
     said.push(event('response.function_call_arguments.delta', { ...at, delta: call }))
     said.push(event('response.function_call_arguments.done', { ...at, name: item['name'], arguments: call }))
   }
-  const added = event('response.output_item.added', { output_index: index, item: { ...empty, status: 'in_progress' } })
   return `${added}${said.join('')}${event('response.output_item.done', { output_index: index, item })}`
 }
 

@@ -84,7 +84,7 @@ function ask({
 async function answered(
   asked: Asked = {},
   text = 'hello',
-  options: { finishReason?: string } = {},
+  options: Parameters<Upstream['answer']>[1] = {},
 ): Promise<[CacheResult | GatewayError, Reader]> {
   const before = upstreams.length
   const { client, result } = ask(asked)
@@ -188,6 +188,21 @@ describe('what is kept', () => {
     expect((await answered({}, 'calls', { finishReason: 'tool_calls' }))[0]).toBe('stored')
     expect((await answered({ surface: 'embeddings' }))[0]).toBe('stored')
     expect((await answered({ surface: 'embeddings' }))[0]).toBe('hit')
+  })
+
+  test.each([false, true])('gateway#97 of several choices every one ends by itself, streamed: %s', async (stream) => {
+    const body = { n: 2, stream }
+    for (const finish of ['length', null, '']) {
+      expect((await answered({ body }, 'cut', { finishes: [finish] }))[0]).toBe('miss')
+    }
+    expect((await answered({ body }, 'whole', { finishes: ['tool_calls'] }))[0]).toBe('stored')
+  })
+
+  test('gateway#97 numbers that JavaScript cannot tell apart share no answer', async () => {
+    const bodies = [{ seed: Number.MAX_SAFE_INTEGER + 1 }, { tools: [{ least: -(2 ** 60) }] }]
+    for (const body of [...bodies, ...bodies]) expect((await answered({ body }))[0]).toBe('miss')
+    expect(upstreams).toHaveLength(4)
+    expect((await answered({ body: { seed: Number.MAX_SAFE_INTEGER } }))[0]).toBe('stored')
   })
 
   test('those least recently used make room; without room nothing is kept', async () => {
@@ -306,6 +321,21 @@ describe('calls under way', () => {
     expect(upstreams).toHaveLength(2)
     for (const upstream of upstreams) upstream.answer('x')
     expect([await one.result, await two.result]).toEqual(['stored', 'stored'])
+  })
+
+  test('a messages stream that would lose something goes through and is not kept', async () => {
+    const asked = { surface: 'messages', body: { stream: true } } as const
+    for (const [lost, result] of [
+      [{ type: 'ping' }, 'stored'],
+      [{ type: 'content_block_delta', index: 0, delta: { type: 'compaction_delta', content: 'x' } }, 'miss'],
+    ] as const) {
+      const { client, result: served } = ask({ ...asked, mode: 'refresh' })
+      const events = [{ type: 'message_start', message: {} }, { type: 'content_block_start', index: 0 }, lost]
+      const stream = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+      upstreams.at(-1)?.sink.write(Buffer.from(stream))
+      upstreams.at(-1)?.finish('stop', 0)
+      expect([await served, client.text]).toEqual([result, stream])
+    }
   })
 
   test('a stream that is none goes through untouched and is not kept', async () => {

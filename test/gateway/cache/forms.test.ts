@@ -152,6 +152,46 @@ test('gateway#97 a stream of many pieces becomes one answer', () => {
   })
 })
 
+test('gateway#97 calls of one index, or of none, are told apart by their ids', () => {
+  const stream = (index: object): string =>
+    [
+      { id: 'a', type: 'function', function: { name: 'get_x', arguments: '{"x"' } },
+      { id: '', function: { name: '', arguments: ':1}' } },
+      { id: 'b', type: 'function', function: { name: 'get_y', arguments: '{"y"' } },
+      { function: { arguments: ':2}' } },
+    ]
+      .map((call) => ({ choices: [{ index: 0, delta: { tool_calls: [{ ...index, ...call }] } }] }))
+      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+      .join('')
+  const calls = [
+    { id: 'a', type: 'function', function: { name: 'get_x', arguments: '{"x":1}' } },
+    { id: 'b', type: 'function', function: { name: 'get_y', arguments: '{"y":2}' } },
+  ]
+  for (const index of [{ index: 0 }, {}]) {
+    expect(assembled('chat', stream(index))?.['choices']).toMatchObject([{ message: { tool_calls: calls } }])
+  }
+})
+
+test('gateway#97 the events of a response are numbered in their order', () => {
+  const stream = formOf('responses').toStream(response, undefined)
+  const numbers = Array.from(stream.matchAll(/"sequence_number":(\d+)/g), ([, number]) => Number(number))
+  expect(numbers).toEqual(numbers.map((_, i) => i))
+  expect(numbers.length).toBeGreaterThan(10)
+})
+
+test.each([
+  ['a delta that is not known', { type: 'content_block_delta', index: 0, delta: { type: 'compaction_delta' } }],
+  ['a delta of no block', { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'x' } }],
+  ['more at the end', { type: 'message_delta', delta: {}, usage: {}, context_management: { applied_edits: [] } }],
+  ['an event that is not known', { type: 'message_note' }],
+])('gateway#97 a message is not put together without %s', (_, lost) => {
+  const assembly = formOf('messages').assemble()
+  assembly.read({ type: 'message_start', message: { id: 'm' } })
+  assembly.read({ type: 'content_block_start', index: 0, content_block: { type: 'compaction' } })
+  assembly.read({ type: 'message_delta', delta: {}, usage: {}, context_management: null })
+  expect(() => assembly.read(lost)).toThrow(/lost|no block/)
+})
+
 test('gateway#97 the usage chunk comes once when asked for, else not at all', () => {
   const chunks = (stream: string): number => stream.split('"usage"').length - 1
   const { usage: _, ...silent } = completion

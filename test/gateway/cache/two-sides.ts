@@ -63,33 +63,47 @@ export class Upstream {
     else sink.onGone(abort)
   }
 
-  answer(text: string, { finishReason = 'stop' }: { finishReason?: string } = {}): void {
+  /** @param finishes how more choices end, each saying the same, which the facts do not tell */
+  answer(
+    text: string,
+    { finishReason = 'stop', finishes = [] }: { finishReason?: string; finishes?: readonly (string | null)[] } = {},
+  ): void {
     const { stream, surface } = this.#request
-    const facts: AnswerFacts = {
-      usage: { input: 3, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 4, reasoning: 0 },
-      finishReason: surface === 'embeddings' ? undefined : finishReason,
-      responseModel: 'm',
-      responseId: undefined,
-      textBytes: text.length,
-    }
     const head = { id: 'x', created: 1, model: 'm' }
     if (stream) {
-      const chunk = (delta: object, finish: string | null): Buffer =>
+      const chunk = (delta: object, finish: string | null, index = 0): Buffer =>
         Buffer.from(
-          `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
+          `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index, delta, finish_reason: finish }] })}\n\n`,
         )
       this.sink.head(200, ['content-type', 'text/event-stream; charset=utf-8', 'x-mem-credential', 'secret name'])
       this.sink.write(chunk({ role: 'assistant', content: text }, null))
+      for (const [i, finish] of finishes.entries()) this.sink.write(chunk({ content: text }, finish, i + 1))
       this.sink.write(chunk({}, finishReason))
       this.sink.end(Buffer.from('data: [DONE]\n\n'))
     } else {
       const body = JSON.stringify({
         ...head,
         object: 'chat.completion',
-        choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: finishReason }],
+        choices: [finishReason, ...finishes].map((finish, index) => ({
+          index,
+          message: { role: 'assistant', content: text },
+          finish_reason: finish,
+        })),
       })
       this.sink.head(200, ['content-type', 'application/json', 'x-mem-dropped', 'seed'])
       this.sink.end(Buffer.from(body))
+    }
+    this.finish(surface === 'embeddings' ? undefined : finishReason, text.length)
+  }
+
+  /** Ends the call well, behind what went into the sink. */
+  finish(finishReason: string | undefined, textBytes: number): void {
+    const facts: AnswerFacts = {
+      usage: { input: 3, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, output: 4, reasoning: 0 },
+      finishReason,
+      responseModel: 'm',
+      responseId: undefined,
+      textBytes,
     }
     this.#end({ ok: true, facts })
   }
