@@ -1,5 +1,6 @@
 import type { Audit } from './audit.ts'
 import type { CredentialHealth } from './credential-health.ts'
+import type { FailureClass } from './model.ts'
 import type { FinishedAttempt, FinishedCall } from './plane/parts.ts'
 import type { OpenCredential } from './state/organization-state.ts'
 
@@ -34,12 +35,13 @@ export class CallActs {
     if (failure !== 'rate' && failure !== 'connect' && failure !== 'transient') return
     const action = failure === 'rate' ? 'credential.cooling' : 'provider.error'
     this.#audit.system(credential.organizationId, action, targetOf(credential))
-    this.#health.failed(credential, { code: failure, status, message: failureOf(status) })
+    this.#health.failed(credential, { code: failure, status, message: failureOf(failure, status) })
   }
 }
 
-function failureOf(status: number | undefined): string {
-  if (status === undefined) return 'the provider could not be reached in time'
+function failureOf(failure: FailureClass, status: number | undefined): string {
+  if (failure === 'connect') return 'the provider cannot be reached'
+  if (status === undefined) return 'the provider said nothing in time'
   return status < 300 ? 'the provider broke its answer off, or sent none' : `the provider answered ${status}`
 }
 

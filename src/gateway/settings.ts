@@ -26,7 +26,7 @@ export class SettingsService {
     return readSettings(this.#parts.database, user.organization_id)
   }
 
-  /** @throws conflict 409 `budgets_exist` where costs are not to be tracked */
+  /** @throws conflict 409 `budgets_exist`, `cost_disabled` where costs are not to be tracked */
   replace(actor: Actor, settings: Settings): Promise<Settings> {
     return this.#save(actor, 'settings.update', () => settings)
   }
@@ -41,7 +41,7 @@ export class SettingsService {
     return this.#parts.states.change(organizationId, async (tx) => {
       const old = await readSettings(tx, organizationId)
       const settings = change(old)
-      if (!settings.cost_tracking) await refuseBudgets(tx, organizationId, settings)
+      if (!settings.cost_tracking) await refuseBudgets(tx, organizationId, old, settings)
       await saveSettings(tx, organizationId, settings)
       const target = { type: 'settings' as const, id: organizationId }
       await this.#parts.audit.append(tx, actor, action, target, difference({ ...old }, { ...settings }))
@@ -50,8 +50,9 @@ export class SettingsService {
   }
 }
 
-async function refuseBudgets(tx: Queryable, organizationId: number, settings: Settings): Promise<void> {
+async function refuseBudgets(tx: Queryable, organizationId: number, old: Settings, settings: Settings): Promise<void> {
   if (settings.budget === null && settings.user_budget === null && !(await hasKeyBudgets(tx, organizationId))) return
+  if (!old.cost_tracking) throw conflict('cost_disabled', 'a budget needs cost_tracking, which is off')
   throw conflict(
     'budgets_exist',
     'cost_tracking stays on while there is a budget: remove those of settings and keys first',

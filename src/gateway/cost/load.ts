@@ -11,7 +11,15 @@ import { type ModelRow, ModelTable, modelTableSchema, overridingRow } from './mo
 
 const SHIPPED = join(packageRoot, 'data', 'models.yaml')
 
-const priceFileSchema = z.object({ models: z.array(overridingRow) })
+/** Which of two rows of one name is meant, nobody could tell. */
+const overridingRows = z.array(overridingRow).superRefine((rows, context) => {
+  const names = rows.map(({ provider, model }) => `${provider} ${model}`)
+  for (const [i, name] of names.entries()) {
+    const first = names.indexOf(name)
+    if (first < i) context.addIssue({ code: 'custom', path: [i], message: `names ${name} again, as ${first} does` })
+  }
+})
+const priceFileSchema = z.object({ models: overridingRows })
 
 /**
  * The model table in force: `gateway.prices` over `gateway.price_file` over the shipped one, row by row; a row there that
@@ -24,9 +32,7 @@ export function loadModelTable({ prices, priceFile }: { prices: readonly object[
   const given = priceFile === undefined ? [] : read('gateway.price_file', priceFile, priceFileSchema).models
   const filed = given.map((row) => over(shipped, row))
   const inFile = new ModelTable(version, () => [filed, models()])
-  const named = checked('gateway.prices', 'gateway.prices', z.array(overridingRow), prices).map((row) =>
-    over(inFile, row),
-  )
+  const named = checked('gateway.prices', 'gateway.prices', overridingRows, prices).map((row) => over(inFile, row))
   if (filed.length + named.length === 0) return shipped
   return new ModelTable(`${version}+${digest([filed, named])}`, () => [named, filed, models()])
 }

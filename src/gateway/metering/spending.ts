@@ -82,7 +82,10 @@ export class Spending {
     }))
   }
 
-  /** What is left, 0 to 1, of the budget of each scope that is nearest to its end: for metrics. */
+  /**
+   * What is left, 0 to 1, of the budget of each scope that is nearest to its end: for metrics. One of 0 lets nobody spend
+   * and never has anything left: it would hide the others.
+   */
   async left(
     states: Iterable<OrganizationState>,
   ): Promise<{ organizationId: number; scope: Spender['type']; ratio: number }[]> {
@@ -91,7 +94,8 @@ export class Spending {
       const least = new Map<Spender['type'], number>()
       for (const { spender, budget, spent } of await this.#standings(state, undefined)) {
         const limit = Number(parseUsd(budget.limit_usd) ?? 0n)
-        const ratio = limit === 0 ? 0 : Math.max(0, 1 - Number(spent) / limit)
+        if (limit === 0) continue
+        const ratio = Math.max(0, 1 - Number(spent) / limit)
         least.set(spender.type, Math.min(ratio, least.get(spender.type) ?? 1))
       }
       for (const [scope, ratio] of least) left.push({ organizationId: state.id, scope, ratio })

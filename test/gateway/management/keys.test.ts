@@ -184,6 +184,8 @@ describeGateway(
       expect(api().management.states.get(1)?.settings.cost_tracking).toBe(false)
       const late = await call('POST', '/keys', { name: 'with budget', budget })
       expectError(late, 409, 'conflict', { reason: 'cost_disabled' })
+      const later = await call('PUT', '/settings', { cost_tracking: false, budget })
+      expectError(later, 409, 'conflict', { reason: 'cost_disabled' })
       expectOk(await call('PUT', '/settings', {}))
     })
 

@@ -256,6 +256,10 @@ describeMeteringApi('analytics and cost', (api) => {
       [1, 'key'],
     ])
     expect(left).toContainEqual({ organizationId: 1, scope: 'key', ratio: 0.875 })
+    const nothing = { limit_usd: '0', window: 'week' }
+    const idle = expectOk(await call('POST', '/keys', { name: 'nothing', budget: nothing }), 201)
+    expect(await spending.left(management.states.all())).toEqual(left)
+    expectOk(await call('DELETE', `/keys/${idle.id}`), 204)
     const own = expectOk(await call('GET', '/cost', undefined, { token })).budgets
     expect(own).toMatchObject([{ scope: 'user', id, spent_usd: '1.5' }])
     expect(expectOk(await call('GET', '/cost/prices', undefined, { token }))).toEqual({
