@@ -14,6 +14,8 @@ export interface Settings {
   /** On the command line: then no other variable says otherwise. */
   isEndpointGiven: boolean
   apiKey: string | undefined
+  /** On the command line. */
+  isApiKeyGiven: boolean
   agentId: string
   workspace: string | undefined
   output: Format
@@ -51,6 +53,7 @@ export function resolveSettings(given: Readonly<Record<string, unknown>>, { env,
     endpoint: value('endpoint', 'MEM_ENDPOINT') ?? DEFAULT_ENDPOINT,
     isEndpointGiven: Boolean(given['endpoint']),
     apiKey: value('api-key', 'MEM_API_KEY'),
+    isApiKeyGiven: given['api-key'] !== undefined,
     agentId: value('agent-id', 'MEM_AGENT_ID') ?? 'agent_opaque_local',
     workspace: value('workspace', 'MEM_WORKSPACE'),
     output: format(value('output', 'MEM_OUTPUT') ?? 'text'),

@@ -23,6 +23,8 @@ const READERS = [
   'gateway audit --verify',
   'gateway models',
   'gateway models --explain fast',
+  'gateway chat hi --model fast',
+  'gateway chat hi --model fast --no-stream',
   'logout',
 ]
 

@@ -87,6 +87,27 @@ describeInPlaces('mem gateway chat', (place) => {
     expect(await mem(chat, { env: { MEM_ENDPOINT: 'http://me:mvk_x@127.0.0.1:9' } })).toEqual(refused)
   })
 
+  test('gateway#110 chat: standard input is read once', async () => {
+    const both = ['gateway', 'chat', '-', '--model', 'fast', '--key-file', '-']
+    expect(await mem(both, { stdin: 'mvk_x' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the prompt and --key-file both want standard input'),
+    })
+  })
+
+  test('gateway#109 models: a flag that would change nothing is refused', async () => {
+    const fails = async (argv: string[], stderr: RegExp): Promise<void> => {
+      expect(await mem(['gateway', 'models', ...argv])).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(stderr),
+      })
+    }
+    await fails(['--key', 'ci'], /--key is for --explain/)
+    await fails(['--surface', 'chat'], /--surface is for --explain/)
+    await fails(['--explain', 'fast', '--key-file', file('any.key', 'mvk_x')], /takes no --key-file\n.*--key/)
+  })
+
   test('gateway#110 chat: an answer that breaks off, and one that --timeout does not wait for', async () => {
     const broken = await openServer((_, response) => {
       response

@@ -208,6 +208,101 @@ describeInPlaces('mem gateway credentials', (place) => {
     await gateway('credentials', 'remove', 'early')
   })
 
+  test('gateway#109 a pair is given once, and a key is no argument', async () => {
+    const update = ['gateway', 'credentials', 'update', 'main']
+    const twice = async (flag: string, pairs: string[], stderr: string): Promise<void> => {
+      const argv = [...update, ...pairs.flatMap((pair) => [flag, pair])]
+      expect(await mem(argv)).toMatchObject({ code: 1, stderr: expect.stringContaining(stderr) })
+    }
+    await twice('--limit', ['max_concurrency=1', 'max_concurrency=2'], '--limit max_concurrency is given twice')
+    await twice('--map', ['a=b', 'a=c'], '--map a is given twice')
+    await twice('--config', ['responses=true', 'responses=false'], '--config responses is given twice')
+    await twice('--header', ['x-a=b', 'x-a=c'], '--header x-a is given twice')
+    for (const argv of [update, ['gateway', 'credentials', 'add', '--provider', 'openai', '--name', 'x']]) {
+      expect(await mem([...argv, '--api-key', 'sk-secret'])).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/arguments are no secret\n.*--api-key-file/),
+      })
+    }
+  })
+
+  test("gateway#109 bedrock's bearer key comes from a file or the environment, and apply repeated changes nothing", async () => {
+    const key = file('bedrock.key', 'bedrock-bearer-0123456789\n')
+    const bedrock = ['credentials', 'add', '--provider', 'bedrock', '--name', 'rr', '--config', 'region=us-east-1']
+    const added = await json(...bedrock, '--config', `api_key=@${key}`)
+    expect(added).toMatchObject({ has_api_key: true, api_key_last4: '6789' })
+    expect(JSON.stringify(added)).not.toContain('bedrock-bearer')
+    expect(await mem(['gateway', ...bedrock, '--config', 'api_key=plain'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/no secret\n.*api_key=@file/),
+    })
+    const entry = { name: 'rr', provider: 'bedrock', config: { region: 'us-east-1', api_key_env: 'QK' } }
+    const yaml = file('bedrock.yaml', JSON.stringify([entry]))
+    const env = { QK: 'bedrock-bearer-0123456789' }
+    for (const more of [['--dry-run'], []]) {
+      const applied = await mem(['gateway', 'credentials', 'apply', '--file', yaml, ...more], { env })
+      expect(applied).toMatchObject({ code: 0, stdout: 'rr  unchanged\n' })
+    }
+    await gateway('credentials', 'remove', 'rr')
+  })
+
+  test("gateway#109 a terminal is not asked for bedrock's key when it stands in config", async () => {
+    const config = ['--config', 'region=us-east-1', '--config', `api_key=@${file('bedrock.key', 'bearer-0123456789')}`]
+    const add = ['gateway', 'credentials', 'add', '--provider', 'bedrock', '--name', 'rr', ...config]
+    const asked = await mem(add, { stdin: 'n\n', isTTY: true })
+    expect(asked).toMatchObject({ code: 0, stderr: expect.not.stringMatching(/access_key_id|api_key/) })
+    await gateway('credentials', 'remove', 'rr')
+  })
+
+  test('gateway#109 apply refuses a key that comes from nowhere, or from two places', async () => {
+    const fails = async (fields: object, stderr: string): Promise<void> => {
+      const yaml = file('faulty.yaml', JSON.stringify([{ name: 'faulty', provider: 'ollama', ...fields }]))
+      const env = { A: 'sk-a-0123456789' }
+      expect(await mem(['gateway', 'credentials', 'apply', '--file', yaml], { env })).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining(stderr),
+      })
+    }
+    await fails({ api_key_env: ['A'] }, 'faulty: api_key_env must be the name of an environment variable')
+    await fails({ api_key_env: null }, 'faulty: api_key_env must be the name of an environment variable')
+    await fails({ api_key_file: '' }, 'faulty: api_key_file must be the path of a file')
+    await fails({ api_key_env: 'A', api_key_file: 'key' }, 'faulty: api_key_env and api_key_file exclude each other')
+    await fails({ api_key: 'sk', api_key_env: 'A' }, 'faulty: api_key and api_key_env exclude each other')
+    const config = { service_account_env: 7 }
+    await fails({ provider: 'vertex', config }, 'faulty: config.service_account_env must be the name')
+  })
+
+  test('gateway#109 apply finds what the server would refuse before it does anything', async () => {
+    const address = { provider: 'openai-compatible', base_url: String(model().credential['base_url']) }
+    const saved = { name: 'saved', ...address, api_key_env: 'KEY' }
+    const env = { KEY: 'sk-saved-0123456789' }
+    const apply = (entries: object[], ...more: string[]): Promise<CliResult> => {
+      const yaml = file('planned.yaml', JSON.stringify(entries))
+      return mem(['gateway', 'credentials', 'apply', '--file', yaml, ...more], { env })
+    }
+    expect(await apply([saved])).toMatchObject({ code: 0 })
+    const first = { name: 'first', provider: 'ollama' }
+    const fails = async (entries: object[], more: string[], stderr: RegExp): Promise<void> => {
+      for (const dry of [['--dry-run'], []]) {
+        const refused = { code: 4, stdout: '', stderr: expect.stringMatching(stderr) }
+        expect(await apply([first, ...entries], ...more, ...dry)).toEqual(refused)
+      }
+    }
+    await fails(
+      [{ ...saved, provider: 'mistral' }],
+      [],
+      /saved: provider is openai-compatible and stays so\n.*another name/,
+    )
+    const moved = { ...address, name: 'saved', base_url: 'http://127.0.0.1:9/v1' }
+    await fails([moved], [], /saved: .*send api_key anew \(secret_required\)\n.*every secret again/)
+    await gateway('groups', 'add', '--name', 'user', '--member', 'saved')
+    await fails([], ['--prune'], /saved: it is a member of user\n.*--force/)
+    expect(await apply([{ ...moved, api_key_env: 'KEY' }])).toMatchObject({ code: 0, stdout: 'saved  updated\n' })
+    await gateway('credentials', 'remove', 'saved', '--force')
+  })
+
   test('gateway#109 a terminal is asked for what is missing, unseen where it is secret, and offered a test', async () => {
     const { base_url: baseUrl } = model().credential
     const key = String(model().credential['api_key'])

@@ -7,6 +7,33 @@ describeInPlaces('mem gateway', (place) => {
   const { mem, gateway, json } = cli
   beforeAll(() => addModels(cli))
 
+  test('a name in its own case wins; what is an id and a name is refused with both told', async () => {
+    for (const name of ['pair', 'PAIR']) await gateway('groups', 'add', '--name', name, '--member', 'main')
+    const { id, name } = await json('groups', 'update', 'PAIR', '--cache-ttl', '60')
+    expect(name).toBe('PAIR')
+    expect(await mem(['gateway', 'groups', 'update', 'Pair', '--cache-ttl', '9'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("several are named 'Pair'"),
+    })
+    const { id: other } = await json('groups', 'add', '--name', String(id), '--member', 'main')
+    expect(await mem(['gateway', 'groups', 'update', String(id), '--cache-ttl', '9'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        new RegExp(`'${id}' is the id of group 'PAIR' and the name of group ${other}\n.*'PAIR'.*${other}`),
+      ),
+    })
+    expect(await gateway('groups', 'remove', String(other))).toBe(`${id}  removed\n`)
+    for (const each of ['pair', String(id)]) await gateway('groups', 'remove', each)
+  })
+
+  test('groups: help says what a disabled one leaves open', async () => {
+    for (const verb of ['add', 'update']) {
+      const { stdout } = await mem(['gateway', 'groups', verb, '--help'])
+      expect(stdout.replace(/\s+/g, ' ')).toContain('a disabled one is as if it were not there')
+    }
+  })
+
   test('groups, keys, settings, metrics token', async () => {
     expect(
       await gateway(

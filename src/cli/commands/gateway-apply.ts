@@ -2,8 +2,8 @@ import type { Credential } from '../../gateway/model.ts'
 import type { Context } from '../command.ts'
 import { defineCommand } from '../command.ts'
 import { CliError, usageError } from '../exit.ts'
-import { planOf, readEntries, type Step } from '../gateway/apply-plan.ts'
-import { at, CREDENTIALS, listAll } from '../gateway/find.ts'
+import { planOf, readEntries, refuseInUse, type Step } from '../gateway/apply-plan.ts'
+import { at, CREDENTIALS, GROUPS, listAll } from '../gateway/find.ts'
 import { readText } from '../input.ts'
 import { callRest, sendRest, SESSION_FLAG, type SessionInput } from '../platform/rest.ts'
 
@@ -16,7 +16,8 @@ export const apply = defineCommand({
   },
   notes:
     'Makes, by name, what the list says; what is so already, secrets too, is left alone. The fields are those of the credential; keys come ' +
-    'from api_key_env or api_key_file, other secrets alike: secret_access_key_env inside config.',
+    'from api_key_env or api_key_file, other secrets alike: secret_access_key_env inside config. What the server would ' +
+    'refuse of saved ones is told before anything is done.',
   examples: [
     'gateway credentials apply --file credentials.yaml --dry-run',
     'gateway credentials apply --file credentials.yaml --prune',
@@ -27,6 +28,7 @@ export const apply = defineCommand({
     const bodies = await readEntries(io, file, await parsed(file, await readText(io, file)))
     const there = await listAll(context, input, CREDENTIALS)
     const plan = planOf(bodies, there, input.prune ?? false)
+    if (input.prune) refuseInUse(plan, await listAll(context, input, GROUPS))
     const isDry = input['dry-run'] ?? false
     const shown: Pick<Step, 'name' | 'action'>[] = []
     // What was done is told also where the rest fails.

@@ -31,6 +31,12 @@ export const chat = defineCommand({
   ],
   async run(context, input) {
     const { io, settings } = context
+    if (input.prompt === '-' && input['key-file'] === '-') {
+      throw usageError(
+        'the prompt and --key-file both want standard input',
+        'Put the key into a file, or MEM_GATEWAY_KEY.',
+      )
+    }
     const prompt = input.prompt === '-' ? await readText(io, '-') : input.prompt
     if (prompt.trim() === '' && input.image.length === 0) throw usageError('the prompt is empty')
     const streams = input.stream !== false && settings.output === 'text'

@@ -7,7 +7,7 @@ import { askKind, askMissing, askName } from '../gateway/ask-credential.ts'
 import { CREDENTIAL_FLAGS, credentialBody } from '../gateway/credential-fields.ts'
 import { given } from '../gateway/fields.ts'
 import { at, CREDENTIALS, find } from '../gateway/find.ts'
-import { API_KEY_FLAGS, readApiKey } from '../gateway/secrets.ts'
+import { API_KEY_FLAGS, readApiKey, refuseKeyArgument } from '../gateway/secrets.ts'
 import type { Row } from '../output.ts'
 import {
   callRest,
@@ -72,6 +72,7 @@ export const add = defineCommand({
   ],
   async run(context, input) {
     const { io } = context
+    refuseKeyArgument(context.settings)
     tokenOf(context, input) // before anybody is asked
     const provider = await askKind(io, input.provider)
     const name = await askName(io, input.name, provider)
@@ -98,6 +99,7 @@ export const update = defineCommand({
     'address needs every secret anew.',
   examples: ['gateway credentials update main --weight 0.5', 'gateway credentials update main --api-key-file new.key'],
   async run(context, input) {
+    refuseKeyArgument(context.settings)
     const before = await find(context, input, CREDENTIALS, input.credential)
     const fields = await credentialBody(context.io, before.provider, before, input)
     const key = await readApiKey(context.io, input)

@@ -33,7 +33,10 @@ const FIELD_FLAGS = {
   },
   'cache-ttl': { value: 'seconds', integer: true, help: 'Keep answers so long; 0 ends that' },
   'max-output-tokens': { value: 'n', integer: true, help: 'Cap on every answer; 0 ends that' },
-  enabled: { negatable: true, help: 'May be called' },
+  enabled: {
+    negatable: true,
+    help: 'May be called; a disabled one is as if it were not there: a credential with a model of its name may serve it',
+  },
 } as const
 
 interface FieldInput {

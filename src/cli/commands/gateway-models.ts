@@ -2,6 +2,7 @@ import { path } from '../../client/transport.ts'
 import { SURFACES } from '../../gateway/model.ts'
 import type { RouteExplanation } from '../../gateway/routing/router.ts'
 import { defineCommand } from '../command.ts'
+import { usageError } from '../exit.ts'
 import { ACCESS_FLAGS, accessOf } from '../gateway/access.ts'
 import { given } from '../gateway/fields.ts'
 import { CREDENTIALS, KEYS, find, listAll } from '../gateway/find.ts'
@@ -25,6 +26,7 @@ export const models = defineCommand({
   examples: ['gateway models', 'gateway models --explain claude-opus-4-7', 'gateway models --explain fast --key ci'],
   async run(context, input) {
     const { output } = context
+    refuseUseless(input)
     if (input.explain === undefined) {
       const { token } = await accessOf(context, input)
       const call = { method: 'GET', path: path`/rest/v1/llm-gateway/v1/models` }
@@ -47,3 +49,20 @@ export const models = defineCommand({
     ])
   },
 })
+
+interface Filters {
+  explain: string | undefined
+  surface: string | undefined
+  key: string | undefined
+  'key-file': string | undefined
+}
+
+/** @throws CliError (usage) for a flag that would change nothing */
+function refuseUseless({ explain, surface, key, 'key-file': file }: Filters): void {
+  if (explain !== undefined && file !== undefined) {
+    throw usageError('--explain needs a session, and takes no --key-file', 'To explain for a key, name it: --key ci')
+  }
+  if (explain !== undefined || (surface ?? key) === undefined) return
+  const flag = key === undefined ? 'surface' : 'key'
+  throw usageError(`--${flag} is for --explain`, 'Name the model to explain: --explain <name>')
+}

@@ -22,23 +22,28 @@ export const askName = async (io: Io, name: string | undefined, kind: Kind): Pro
 export async function askMissing(io: Io, kind: Kind, body: Record<string, unknown>): Promise<Record<string, unknown>> {
   const config: Record<string, unknown> = isRecord(body['config']) ? { ...body['config'] } : {}
   if (!canAsk(io)) {
-    const isKeyless = secretsOf(kind, config).required.includes('api_key') && body['api_key'] === undefined
+    const isKeyless = secretsOf(kind, config).required.includes('api_key') && !hasKey(body, config)
     if (isKeyless && (REQUIRED[kind] ?? []).every((name) => name in config)) throw missing('api-key-file')
     return body
   }
   const asked = { ...body }
   if (kind === 'openai-compatible') asked['base_url'] ??= await input(io, 'Address, as https://host/v1', '')
   for (const name of REQUIRED[kind] ?? []) config[name] ??= await input(io, name, '')
-  if (kind === 'bedrock' && asked['api_key'] === undefined && config['use_runtime_role'] === undefined) {
+  if (kind === 'bedrock' && !hasKey(asked, config) && config['use_runtime_role'] === undefined) {
     config['access_key_id'] ??= (await input(io, 'access_key_id (none: a bearer key)', '')) || undefined
   }
   const { required, optional } = secretsOf(kind, config)
   for (const name of [...required, ...optional]) {
+    if (name === 'api_key' && hasKey(asked, config)) continue
     const place = name === 'api_key' ? asked : config
     place[name] ??= (await askSecret(io, name, optional.includes(name))) || undefined
   }
   return { ...asked, config }
 }
+
+/** Bedrock's may stand inside config. */
+const hasKey = (body: Record<string, unknown>, config: Record<string, unknown>): boolean =>
+  (body['api_key'] ?? config['api_key']) !== undefined
 
 async function askSecret(io: Io, name: string, isOptional: boolean): Promise<string> {
   if (name !== 'service_account') return secret(io, `${secretField(name)}${isOptional ? ' (may be empty)' : ''}`)

@@ -5,6 +5,7 @@ import { EventReader } from '../../gateway/relay/sse.ts'
 import { checkEndpoint, traced } from '../connect.ts'
 import type { Context } from '../command.ts'
 import { CliError, EXIT, exitOfStatus, usageError } from '../exit.ts'
+import { foreignAnswer } from '../output.ts'
 import { LOG_IN_OR_KEY } from '../platform/rest.ts'
 
 /** How a model's answer ended. */
@@ -43,8 +44,16 @@ export async function openCompletion(
   }).catch((error: unknown) => {
     throw signal.aborted ? error : new MemoryNetworkError(`cannot reach ${endpoint}`, error)
   })
-  if (response.ok) return response
-  throw refusal(response.status, jsonOf(await response.text()))
+  if (!response.ok) throw refusal(response.status, jsonOf(await response.text()))
+  if (isCompletion(response, 'stream' in body)) return response
+  await response.body?.cancel()
+  throw foreignAnswer(context.settings)
+}
+
+/** Other servers answer 200 too, with a page for people. */
+function isCompletion({ headers }: Response, isStream: boolean): boolean {
+  const type = headers.get('content-type') ?? ''
+  return /^text\/event-stream\b/i.test(type) || (!isStream && /^application\/json\b/i.test(type))
 }
 
 /** @throws CliError (usage) that does not say the token */

@@ -2,8 +2,8 @@ import type { Credential, Kind } from '../../gateway/model.ts'
 import type { Io } from '../command.ts'
 import { usageError } from '../exit.ts'
 import { parsePairs } from '../input.ts'
-import { given, listOf, optionalNumber, withNumbers, withPairs } from './fields.ts'
-import { isSecret, readValue } from './secrets.ts'
+import { distinctPairs, given, listOf, optionalNumber, withNumbers, withPairs } from './fields.ts'
+import { configSecrets, readValue } from './secrets.ts'
 
 /** A flag for each field that can be changed. Contract: gateway.md 2.1. */
 export const CREDENTIAL_FLAGS = {
@@ -79,8 +79,8 @@ async function configOf(
   pairs: readonly string[],
 ): Promise<Record<string, unknown>> {
   const config = Object.fromEntries(Object.entries(before).filter(([name]) => !name.startsWith('has_')))
-  for (const [key, text] of Object.entries(parsePairs('config', pairs) ?? {})) {
-    if (isSecret(kind, key) && text !== '' && !text.startsWith('@')) {
+  for (const [key, text] of distinctPairs('config', pairs)) {
+    if (configSecrets(kind).includes(key) && text !== '' && !text.startsWith('@')) {
       throw usageError(`${key} is a secret, and arguments are no secret`, `Put it into a file: --config ${key}=@file`)
     }
     if (text === '') delete config[key]

@@ -1,6 +1,15 @@
 import { parsePairs } from '../input.ts'
 import { usageError } from '../exit.ts'
 
+/** The `key=value` pairs of a flag. @throws CliError (usage) for a key that is given twice: which value was meant? */
+export function distinctPairs(flag: string, pairs: readonly string[]): [key: string, text: string][] {
+  const entries = pairs.flatMap((pair) => Object.entries(parsePairs(flag, [pair]) ?? {}))
+  const keys = entries.map(([key]) => key)
+  const twice = keys.find((key, i) => keys.indexOf(key) !== i)
+  if (twice !== undefined) throw usageError(`--${flag} ${twice} is given twice`, 'Give one value for it.')
+  return entries
+}
+
 /** Puts `key=value` pairs over what is there; an empty value takes one away. */
 export function withPairs<T>(
   flag: string,
@@ -9,7 +18,7 @@ export function withPairs<T>(
   read: (key: string, text: string) => T,
 ): Record<string, T> {
   const after = { ...before }
-  for (const [key, text] of Object.entries(parsePairs(flag, pairs) ?? {})) {
+  for (const [key, text] of distinctPairs(flag, pairs)) {
     if (text === '') delete after[key]
     else after[key] = read(key, text)
   }

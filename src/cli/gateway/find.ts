@@ -48,7 +48,7 @@ export async function listAll<Plural extends keyof Records>(
   return found
 }
 
-/** The record of a name, in any case, or of an id. @throws CliError when there is none, or when several have the name */
+/** The record of a name, in its case before any other, or of an id. @throws CliError when there is none, or when several are meant */
 export async function find<Plural extends keyof Records>(
   context: Context,
   input: SessionInput,
@@ -64,8 +64,14 @@ export function pick<Item extends { id: number; name: string }>(
   { one }: { readonly one: string },
   text: string,
 ): Item {
-  const named = items.filter(({ name }) => name.toLowerCase() === text.toLowerCase())
-  const [found = items.find(({ id }) => String(id) === text), ...others] = named
+  const named = namedLike(items, text)
+  const numbered = items.find(({ id }) => String(id) === text)
+  const other = named.find(({ id }) => id !== numbered?.id)
+  if (numbered && other) {
+    const hint = `Say '${numbered.name}' for the one, ${other.id} for the other.`
+    throw usageError(`'${text}' is the id of ${one} '${numbered.name}' and the name of ${one} ${other.id}`, hint)
+  }
+  const [found = numbered, ...others] = named
   if (others.length > 0) {
     throw usageError(`several are named '${text}'`, `Say the id: ${named.map(({ id }) => id).join(', ')}.`)
   }
@@ -76,6 +82,12 @@ export function pick<Item extends { id: number; name: string }>(
     `there is no ${one} '${text}'`,
     known.length > 0 ? `There are: ${known.join(', ')}.` : `There is no ${one} yet.`,
   )
+}
+
+/** Groups and keys respect case; who writes a name otherwise means the one that differs in nothing else. */
+function namedLike<Item extends { name: string }>(items: readonly Item[], text: string): readonly Item[] {
+  const exact = items.filter(({ name }) => name === text)
+  return exact.length > 0 ? exact : items.filter(({ name }) => name.toLowerCase() === text.toLowerCase())
 }
 
 /** The path of a record. */

@@ -1,12 +1,24 @@
-import { SECRETS } from '../../gateway/requests/config.ts'
+import { CONFIGS, SECRETS } from '../../gateway/requests/config.ts'
 import type { Kind } from '../../gateway/model.ts'
 import type { Io } from '../command.ts'
 import { usageError } from '../exit.ts'
 import { readSecretFile } from '../input.ts'
+import type { Settings } from '../settings.ts'
 
 /** Secrets come from files, standard input and the environment: arguments are for everybody on the machine to read. */
 
-export const isSecret = (kind: Kind, name: string): boolean => SECRETS[kind]?.includes(name) ?? false
+/** The secrets that `config` of a kind may hold; bedrock's bearer key may stand there too. Contract: gateway.md 2.1. */
+export const configSecrets = (kind: Kind): string[] =>
+  ['api_key', ...(SECRETS[kind] ?? [])].filter((name) => name in CONFIGS[kind].shape)
+
+/** What follows `--api-key` would go to the server as the key of its memory. @throws CliError (usage) */
+export function refuseKeyArgument({ isApiKeyGiven }: Settings): void {
+  if (!isApiKeyGiven) return
+  throw usageError(
+    "--api-key is the server's own key, not the provider's, and arguments are no secret",
+    "Give the provider's key with --api-key-file <file> or --api-key-env <variable>.",
+  )
+}
 
 /** @throws CliError (usage) when the variable is not set */
 export function readSecretVariable({ env }: Io, name: string): string {

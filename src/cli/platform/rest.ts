@@ -119,7 +119,7 @@ const LOG_IN = 'Log in: mem login --email <you@example.org>'
 export const LOG_IN_OR_KEY = `${LOG_IN}; or bring a virtual key: --key-file, MEM_GATEWAY_KEY.`
 
 /** What to do next, by the codes of git-host.md 2.6; the others' messages say it themselves. */
-const HINTS: Readonly<Record<string, string>> = {
+export const HINTS: Readonly<Record<string, string>> = {
   unauthorized: LOG_IN,
   invalid_api_key: LOG_IN_OR_KEY,
   forbidden: 'Ask an admin of the organization, or a manager of the project.',
