@@ -112,7 +112,7 @@ const isWhole = ({ finish_reason: reason }: Json): boolean =>
 const choicesOf = (body: Buffer): Json[] => mapsOf(mapOf(jsonOf(body.toString()))['choices'])
 
 /** Says an answer in the form that is asked for. */
-function say({ request, caller, sink }: CacheCall, { body, usage, dropped }: Answer, ageMs: number): 'hit' {
+function say({ request, caller, overheadMs, sink }: CacheCall, { body, usage, dropped }: Answer, ageMs: number): 'hit' {
   const form = request.stream ? FORMS[request.surface] : undefined
   const kept: Json = form ? mapOf(JSON.parse(body.toString())) : {}
   const bytes = form ? Buffer.from(form.toStream(kept, asksUsage(request.json()) ? usage : undefined)) : body
@@ -122,6 +122,8 @@ function say({ request, caller, sink }: CacheCall, { body, usage, dropped }: Ans
     ...(dropped === undefined ? [] : ['x-mem-dropped', dropped]),
     'x-mem-attempts',
     '0',
+    'x-mem-overhead-ms',
+    overheadMs().toFixed(2),
     'x-mem-cache',
     'hit',
     'age',

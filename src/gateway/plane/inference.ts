@@ -99,7 +99,8 @@ function answer(
   const [pin, forwarded] = [pinOf(visit), forwardable(visit.headers)]
   const endsAt = visit.startedAt + Math.min(parts.settings.timeouts.total, clientLimitMs)
   const leftMs = (): number => endsAt - parts.monotonic()
-  const served = parts.cache.serve({ request, caller, pin, forwarded, wish, leftMs, sink, run })
+  const overheadMs = (): number => visit.overheadMs(0)
+  const served = parts.cache.serve({ request, caller, pin, forwarded, wish, leftMs, overheadMs, sink, run })
   void throughCache(visit, family, served, done, fail)
 }
 

@@ -171,6 +171,8 @@ export interface CacheCall {
   readonly wish: CacheWish
   /** Milliseconds that it may still wait for the call of another. */
   readonly leftMs: () => number
+  /** Milliseconds of our own until now. */
+  readonly overheadMs: () => number
   /** The client. */
   readonly sink: AnswerSink
   /**

@@ -70,6 +70,7 @@ function ask({
     forwarded: [more.beta ?? ''],
     wish: { mode: more.mode ?? 'on', ttlMs: more.ttlMs ?? 300_000 },
     leftMs: more.leftMs ?? (() => 60_000),
+    overheadMs: () => 0.251,
     sink: client,
     run: (sink) => {
       const upstream = new Upstream(sink, request)
@@ -106,6 +107,7 @@ describe('what is kept', () => {
       'x-mem-cost': '0',
       'x-mem-dropped': 'seed',
       'x-mem-attempts': '0',
+      'x-mem-overhead-ms': '0.25',
       'x-mem-cache': 'hit',
       age: '42',
     })
