@@ -1,6 +1,7 @@
 import { isMap } from '../../base/json.ts'
 import type { Usage } from '../chat/events.ts'
 import { optional, type Json } from '../chat/json.ts'
+import { knownCall } from '../chat/openai/known-call.ts'
 import { openAiUsageOf } from '../chat/openai/write-answer.ts'
 import type { Assembly, Form } from './form.ts'
 import { mapOf, mapsOf, textOf } from './json.ts'
@@ -78,22 +79,9 @@ function extend(into: Json, delta: Json): void {
 
 function withCalls(calls: Json[], pieces: readonly Json[]): Json[] {
   for (const piece of pieces) {
-    const known = knownCall(calls, piece)
+    const known = knownCall(calls, piece, textOf(mapOf(piece['function'])['name']) !== '')
     if (!known) calls.push({})
     extend(known ?? mapOf(calls.at(-1)), piece)
   }
   return calls
-}
-
-/** The call that goes on, as `OpenAiReader` has it: some providers leave the index out, or give all calls the same one. */
-function knownCall(calls: readonly Json[], { index, id, function: called }: Json): Json | undefined {
-  const isNamed = textOf(mapOf(called)['name']) !== ''
-  const last = isNamed ? undefined : calls.at(-1)
-  const call =
-    typeof index === 'number'
-      ? calls.findLast((each) => each['index'] === index)
-      : id
-        ? calls.find((each) => each['id'] === id)
-        : last
-  return isNamed && id && id !== call?.['id'] ? undefined : call
 }

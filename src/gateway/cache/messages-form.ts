@@ -6,7 +6,8 @@ import { mapOf, mapsOf, textOf } from './json.ts'
 /** Anthropic's messages. */
 export const MessagesForm: Form = {
   assemble: () => new MessageAssembly(),
-  toStream: ({ content, stop_reason, stop_sequence = null, usage, ...head }) => {
+  toStream: ({ content, usage, ...answer }) => {
+    const { stop_reason, stop_sequence = null, stop_details, container, context_management, ...head } = answer
     const message = {
       ...head,
       content: [],
@@ -20,7 +21,8 @@ export const MessagesForm: Form = {
       const said = deltas.map((delta) => event('content_block_delta', { index, delta }))
       return `${begun}${said.join('')}${event('content_block_stop', { index })}`
     })
-    const stop = event('message_delta', { delta: { stop_reason, stop_sequence }, usage })
+    const delta = { stop_reason, stop_sequence, stop_details, container }
+    const stop = event('message_delta', { delta, usage, context_management })
     return `${event('message_start', { message })}${blocks.join('')}${stop}${event('message_stop', {})}`
   },
 }
@@ -63,13 +65,14 @@ class MessageAssembly implements Assembly {
   /** Arguments so far, by block. */
   readonly #inputs = new Map<number, string>()
 
-  read({ type, message, index, content_block: block, delta, usage, ...rest }: Json): void {
+  read({ type, message, index, content_block: block, delta, usage, context_management: managed, ...rest }: Json): void {
     const at = Number(index)
     if (type === 'message_start' && isMap(message)) this.#message = message
     else if (type === 'content_block_start') this.#blocks.set(at, { ...mapOf(block) })
     else if (type === 'content_block_delta') this.#extend(at, mapOf(delta))
     else if (type === 'message_delta' && this.#message && Object.values(rest).every((each) => each === null)) {
       Object.assign(this.#message, delta, { usage: { ...mapOf(this.#message['usage']), ...mapOf(usage) } })
+      if (isMap(managed)) this.#message['context_management'] = managed
     } else if (!SILENT.has(type)) throw new Error('an event that would be lost')
   }
 

@@ -84,7 +84,8 @@ export interface CallPart extends Marked {
   readonly kind: 'call'
   readonly id: string
   readonly name: string
-  readonly arguments: Readonly<Record<string, unknown>>
+  /** A JSON object as text, as it came. */
+  readonly arguments: string
   /** Gemini's signature of the thought that led to it. */
   readonly signature?: string
 }

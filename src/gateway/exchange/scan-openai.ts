@@ -3,7 +3,7 @@ import { openAiStop, openAiUsage } from '../chat/openai/read-answer.ts'
 import { openAiUsageOf } from '../chat/openai/write-answer.ts'
 import type { Usage } from '../chat/events.ts'
 import { parseJson, type Json } from '../chat/json.ts'
-import { bytesOf, readFrame, valueAt } from '../relay/frames.ts'
+import { bytesOf, readFrame, stringEnd, valueAt } from '../relay/frames.ts'
 import { RepeatedFrame } from '../relay/repeated-frame.ts'
 import { isMistrals, plainChoices } from './mistral-answer.ts'
 import { emptyFault, eventFault, type FaultView } from './faults.ts'
@@ -66,10 +66,9 @@ export class OpenAiScan implements Scan {
       (this.#options.isMistral && isMistrals(raw))
     if (isRare) return this.#parsed(raw)
     this.#content(raw)
-    const finish = valueAt(raw, 'finish_reason"')
-    if (raw.charCodeAt(finish) === QUOTE) {
-      this.#finish(raw.slice(finish + 1, raw.indexOf('"', finish + 1)))
-    } else if (this.state === 'content') this.#last.learn(raw, SAID)
+    const reasons = stringsOf(raw, 'finish_reason"')
+    this.#finish(reasons)
+    if (reasons.length === 0 && this.state === 'content') this.#last.learn(raw, SAID)
     return undefined
   }
 
@@ -93,10 +92,11 @@ export class OpenAiScan implements Scan {
   }
 
   /** Some providers give an empty reason in every chunk, which is none. */
-  #finish(reason: string): void {
-    if (reason === '') return
-    this.facts.finishReason = openAiStop(reason)
-    this.state = ++this.#finished < this.#options.choices ? 'content' : 'finished'
+  #finish(reasons: readonly string[]): void {
+    for (const reason of reasons.filter((each) => each !== '')) {
+      this.facts.finishReason = openAiStop(reason)
+      this.state = ++this.#finished < this.#options.choices ? 'content' : 'finished'
+    }
   }
 
   #parsed(raw: string): string | undefined {
@@ -117,8 +117,7 @@ export class OpenAiScan implements Scan {
     const plain = this.#options.isMistral ? plainChoices(chunk) : false
     const text = plain ? toLatin1(JSON.stringify(chunk)) : raw
     this.#content(text)
-    const reason = finishOf(choices)
-    if (reason !== undefined) this.#finish(reason)
+    this.#finish(stringsOf(text, 'finish_reason"'))
     if (told) this.#saidUsage = true
     if (told && !hasChoice) {
       if (this.#options.hidesUsage || this.#saidChunk) return ''
@@ -153,8 +152,11 @@ function isPresent(raw: string, name: string): boolean {
   return false
 }
 
-function finishOf(choices: unknown): string | undefined {
-  const [choice]: unknown[] = Array.isArray(choices) ? choices : []
-  const reason = isMap(choice) ? choice['finish_reason'] : undefined
-  return typeof reason === 'string' ? reason : undefined
+/** All strings that a member of this name holds. */
+function stringsOf(raw: string, name: string): string[] {
+  const strings: string[] = []
+  for (let at = valueAt(raw, name); at >= 0; at = valueAt(raw, name, at)) {
+    if (raw.charCodeAt(at) === QUOTE) strings.push(raw.slice(at + 1, stringEnd(raw, at) - 1))
+  }
+  return strings
 }

@@ -10,6 +10,7 @@ import type { Json } from '../chat/json.ts'
 import { readOpenAiRequest } from '../chat/openai/read-request.ts'
 import { writeOpenAiAnswer, type AnswerHead } from '../chat/openai/write-answer.ts'
 import { writeOpenAiRequest } from '../chat/openai/write-request.ts'
+import { writeJson } from '../chat/raw-json.ts'
 import type { Target } from '../chat/target.ts'
 import { withoutSilent } from '../chat/turns.ts'
 import type { Dialect } from '../model.ts'
@@ -67,13 +68,13 @@ export class Translation implements Exchange {
     const read = request.surface === 'messages' ? readAnthropicRequest : readOpenAiRequest
     const form = answerable(
       capped(
-        parts.signatures.restore(read(request.json(), drop), request.organizationId),
+        parts.signatures.restore(read(request.json(), drop, request.body), request.organizationId),
         allowedCap(request, candidate),
       ),
       FAMILY[candidate.dialect],
     )
     const written = WRITERS[candidate.dialect](form, targetOf(candidate), drop)
-    const bytes = Buffer.from(JSON.stringify({ ...addressed(form, candidate), ...written }))
+    const bytes = Buffer.from(writeJson({ ...addressed(form, candidate), ...written }))
     const edited = editBody(bytes, readMembers(bytes, new Set()), candidate, { addUsage: false })
     this.body = edited.body
     this.dropped = [...dropped, ...edited.dropped.filter((name) => name !== 'stream_options')]
@@ -102,7 +103,7 @@ export class Translation implements Exchange {
     if (!facts.usage) said.push({ kind: 'usage', usage: estimateUsage(this.#request, facts) })
     const write = this.#request.surface === 'messages' ? writeAnthropicAnswer : writeOpenAiAnswer
     const written = answering(() => write(head, said), facts)
-    return { body: Buffer.from(JSON.stringify(written)), facts }
+    return { body: Buffer.from(writeJson(written)), facts }
   }
 
   stream(): AnswerStream {

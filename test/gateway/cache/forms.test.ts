@@ -65,6 +65,9 @@ const message = {
   ],
   stop_reason: 'tool_use',
   stop_sequence: null,
+  stop_details: { type: 'refusal', category: 'x' },
+  container: { id: 'container_1' },
+  context_management: { applied_edits: [{ type: 'clear_tool_uses_20250919', cleared_tool_uses: 2 }] },
   usage: {
     input_tokens: 11,
     cache_read_input_tokens: 5,
@@ -182,14 +185,24 @@ test('gateway#97 the events of a response are numbered in their order', () => {
 test.each([
   ['a delta that is not known', { type: 'content_block_delta', index: 0, delta: { type: 'compaction_delta' } }],
   ['a delta of no block', { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'x' } }],
-  ['more at the end', { type: 'message_delta', delta: {}, usage: {}, context_management: { applied_edits: [] } }],
+  ['more at the end', { type: 'message_delta', delta: {}, usage: {}, input_transformations: [] }],
   ['an event that is not known', { type: 'message_note' }],
 ])('gateway#97 a message is not put together without %s', (_, lost) => {
   const assembly = formOf('messages').assemble()
   assembly.read({ type: 'message_start', message: { id: 'm' } })
   assembly.read({ type: 'content_block_start', index: 0, content_block: { type: 'compaction' } })
-  assembly.read({ type: 'message_delta', delta: {}, usage: {}, context_management: null })
+  assembly.read({ type: 'message_delta', delta: {}, usage: {}, input_transformations: null })
   expect(() => assembly.read(lost)).toThrow(/lost|no block/)
+})
+
+test('gateway#97 what Anthropic tells at the end of a message stands there', () => {
+  const stream = formOf('messages').toStream(message, undefined)
+  const events = new EventReader().read(Buffer.from(stream)).map(({ data }): Json => JSON.parse(data))
+  const { stop_details, container, context_management } = message
+  for (const name of ['stop_details', 'container', 'context_management']) {
+    expect(events[0]?.['message']).not.toHaveProperty(name)
+  }
+  expect(events.at(-2)).toMatchObject({ delta: { stop_details, container }, context_management })
 })
 
 test('gateway#97 the usage chunk comes once when asked for, else not at all', () => {
@@ -231,7 +244,7 @@ test('gateway#97 the SDKs read such a stream as what it was', async () => {
   const said = await anthropic.messages.stream({ model: 'm', max_tokens: 5, messages: [] }).finalMessage()
   expect(said.content).toEqual(message.content)
   expect(said.usage.output_tokens).toBe(7)
-  expect(said.stop_reason).toBe('tool_use')
+  expect(said).toMatchObject({ stop_reason: 'tool_use', stop_details: message.stop_details })
 })
 
 test('gateway#97 what a provider calls __proto__ reaches no other object', () => {

@@ -11,6 +11,7 @@ import { AnswerError, NO_USAGE, type ChatEvent, type Said } from '../../../src/g
 import { GeminiReader } from '../../../src/gateway/chat/gemini/read-answer.ts'
 import { OpenAiReader } from '../../../src/gateway/chat/openai/read-answer.ts'
 import { OpenAiStreamWriter, writeOpenAiAnswer } from '../../../src/gateway/chat/openai/write-answer.ts'
+import { writeJson } from '../../../src/gateway/chat/raw-json.ts'
 import { EventReader } from '../../../src/gateway/relay/sse.ts'
 
 const HEAD = { id: 'a1', created: 1_700_000_000, model: 'm' }
@@ -33,7 +34,7 @@ const EVENTS: Said[] = [
 ]
 
 /** Events in pieces of any size are the same answer. */
-const whole = (events: readonly Said[]): unknown => writeAnthropicAnswer(HEAD, events)
+const whole = (events: readonly Said[]): unknown => JSON.parse(writeJson(writeAnthropicAnswer(HEAD, events)))
 const saidOf = (events: readonly ChatEvent[]): Said[] =>
   events.flatMap((event) => (event.kind === 'error' ? [] : event))
 

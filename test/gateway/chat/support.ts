@@ -4,6 +4,7 @@ import { writeConverseRequest } from '../../../src/gateway/chat/converse/write-r
 import { writeGeminiRequest } from '../../../src/gateway/chat/gemini/write-request.ts'
 import { readOpenAiRequest } from '../../../src/gateway/chat/openai/read-request.ts'
 import { writeOpenAiRequest } from '../../../src/gateway/chat/openai/write-request.ts'
+import { writeJson } from '../../../src/gateway/chat/raw-json.ts'
 import type { Target } from '../../../src/gateway/chat/target.ts'
 
 export const TARGET: Target = {
@@ -24,6 +25,8 @@ export const WRITERS = {
 }
 
 export interface Translated {
+  /** As it is sent. */
+  text: string
   body: Record<string, unknown>
   dropped: string[]
 }
@@ -34,10 +37,20 @@ export function translate(
   body: object,
   target?: Partial<Target>,
 ): Translated {
+  return translateText(from, to, JSON.stringify({ model: 'm', ...body }), target)
+}
+
+export function translateText(
+  from: keyof typeof READERS,
+  to: keyof typeof WRITERS,
+  source: string,
+  target?: Partial<Target>,
+): Translated {
   const dropped = new Set<string>()
   const drop = (field: string): void => void dropped.add(field)
-  const request = READERS[from]({ model: 'm', ...body }, drop)
-  return { body: WRITERS[to](request, { ...TARGET, ...target }, drop), dropped: [...dropped] }
+  const request = READERS[from](JSON.parse(source), drop, source)
+  const text = writeJson(WRITERS[to](request, { ...TARGET, ...target }, drop))
+  return { text, body: JSON.parse(text), dropped: [...dropped] }
 }
 
 export const openAi = (to: keyof typeof WRITERS, body: object, target?: Partial<Target>): Translated =>

@@ -332,6 +332,15 @@ describe('gateway#78 a stream without its stop event is truncated', () => {
     expect(faultOf(() => read(said).end())).toMatchObject({ error: { code: 'upstream_truncated' } })
     expect(read(said + sse(of(1, {}, 'length'))).end().state).toBe('stopped')
     expect(read(said + DONE).end().state).toBe('stopped')
+    const both = (more: object): string =>
+      sse({
+        ...HEAD,
+        choices: [0, 1].map((index) => ({ index, delta: { content: 'a' }, finish_reason: 'stop' })),
+        ...more,
+      })
+    expect(read(both({})).end().state).toBe('stopped')
+    expect(read(sse(of(0, { content: 'a' }), of(1, {})) + both({})).end().state).toBe('stopped')
+    expect(read(sse(of(0, { content: 'a' })) + both({ usage: null })).end().state).toBe('stopped')
   })
 
   test('anthropic: who has said why the message ends is at its end', () => {

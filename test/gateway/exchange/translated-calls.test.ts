@@ -7,9 +7,11 @@ import {
   chunksIn,
   eventsIn,
   faultOf,
+  makeExchange,
   messages,
   named,
   read,
+  requestOf,
   sse,
   streamOf,
 } from './support.ts'
@@ -59,6 +61,42 @@ describe('gateway#55 calls as providers tell them, which are no two alike', () =
     ])
   })
 
+  test('with text and thoughts between their pieces, which stand behind them then', () => {
+    const [begun, more] = [call(0, 'a', 'f', '{"x":'), call(0, undefined, undefined, '1}')]
+    const [thought, wet] = [piece({ reasoning_content: 'hm' }), piece({ content: 'wet' })]
+    const blocks = (pieces: readonly (object | string)[]): unknown[] => {
+      const { text } = streamOf(messages(candidateOf('openai'), stream), [sse(...pieces)])
+      const events = eventsIn(text).map(({ data }): { type: string; content_block?: object } => JSON.parse(data))
+      return events.filter(({ type }) => type === 'content_block_start').map((event) => event.content_block)
+    }
+    const a = { type: 'tool_use', id: 'a', input: {} }
+    const b = { type: 'tool_use', id: 'b', input: {} }
+    const said = [{ type: 'thinking' }, { type: 'text' }]
+    expect(blocks([begun, thought, wet, more, wet, ...end])).toMatchObject([a, ...said])
+    const woven = [begun, thought, call(1, 'b', 'g', ''), wet, more, call(1, undefined, undefined, '{}'), wet]
+    expect(blocks([...woven, ...end])).toMatchObject([a, { type: 'thinking' }, b, { type: 'text' }])
+    expect(blocks([begun, thought, wet, piece({}, 'length'), '[DONE]'])).toMatchObject([a, ...said])
+    const { text } = streamOf(messages(candidateOf('openai'), stream), [sse(...woven, ...end)])
+    expect(text.match(/"partial_json":"[^}]*}"|"text":"wet"/g)).toEqual([
+      '"partial_json":"1}"',
+      '"partial_json":"{}"',
+      '"text":"wet"',
+      '"text":"wet"',
+    ])
+  })
+
+  test('a call that stays open holds back a bounded text', () => {
+    const pieces = [call(0, 'a', 'f', '{'), piece({ content: 'x'.repeat(1024 * 1024) })]
+    const told = (...events: object[]) =>
+      messages(candidateOf('openai'), stream)
+        .stream()
+        .read(Buffer.from(sse(...events)))
+    expect(told(...pieces).state).toBe('content')
+    expect(faultOf(() => told(...pieces, ...pieces.slice(1), ...pieces.slice(1)))).toMatchObject({
+      error: { code: 'upstream_invalid_response' },
+    })
+  })
+
   test('without an index, with the id in every piece or in none', () => {
     const pieces = [
       call(undefined, 'a', 'f', '{"x"'),
@@ -94,6 +132,19 @@ describe('gateway#55 calls as providers tell them, which are no two alike', () =
       '{}',
     ])
   })
+})
+
+test('gateway#55 arguments are sent, and told, as they came: no digit is lost, no name that stands twice', () => {
+  const raw = '{"id":9007199254740993, "x":1e400,"x":2}'
+  const asked = `{"model":"m","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":${raw}}]}]}`
+  for (const candidate of [candidateOf('gemini'), candidateOf('bedrock')]) {
+    expect(makeExchange(requestOf('messages', asked), candidate).body.toString()).toContain(raw)
+  }
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: raw } }
+  const answer = { choices: [{ message: { tool_calls: [call] }, finish_reason: 'tool_calls' }] }
+  expect(messages(candidateOf('openai')).answer(bytesOf(answer)).body.toString()).toContain(`"input":${raw}`)
+  const said = `{"content":[{"type":"tool_use","id":"c","name":"f","input":${raw}}],"stop_reason":"tool_use"}`
+  expect(chat(candidateOf('anthropic')).answer(Buffer.from(said)).body.toString()).toContain(JSON.stringify(raw))
 })
 
 test('gateway#67 a reason to stop that comes with every piece is told once, at the end', () => {

@@ -1,57 +1,71 @@
-import type { Said } from '../events.ts'
+import { AnswerError, type Said } from '../events.ts'
 import { parseJson } from '../json.ts'
 
-type Call = Extract<Said, { kind: 'call' }>
+/** What may wait, in characters; an event of its own counts for some more. Contract: gateway.md 6. */
+const MAX_HELD = 2 * 1024 * 1024
+const EVENT = 32
 
 /**
- * Puts calls one behind the other, as blocks of a message stand: a call that begins before the arguments of the open one
- * are whole waits for them.
+ * Puts calls and what is said beside them one behind the other, as blocks of a message stand: what comes before the
+ * arguments of the open call are whole waits for them.
  */
 export class CallOrder {
-  #open: { readonly index: number; text: string } | undefined
-  #waiting: { readonly call: Call; text: string }[] = []
+  /** Whether it is whole is looked at only where something waits for it. */
+  #open: { readonly index: number; text: string; isWhole: boolean | undefined } | undefined
+  #held: Said[] = []
+  #size = 0
 
-  /** What may be said now. */
+  /** What may be said now. @throws AnswerError when too much waits */
   arrange(event: Said): Said[] {
     if (event.kind === 'usage') return [event]
-    if (event.kind === 'call') {
-      if (this.#open && !isWhole(this.#open.text)) {
-        this.#waiting.push({ call: event, text: '' })
-        return []
-      }
-      this.#open = { index: event.index, text: '' }
-      return [event]
+    if (event.kind === 'stop') return [...this.rest(), event]
+    if (event.kind === 'arguments' && event.index === this.#open?.index) {
+      this.#open.text += event.text
+      this.#open.isWhole = undefined
+      return this.#held.length > 0 && this.#isFree() ? [event, ...this.#released()] : [event]
     }
-    if (event.kind !== 'arguments') {
-      const said = [...this.rest(), event]
-      this.#open = undefined
-      return said
-    }
-    const waiting = this.#waiting.find(({ call }) => call.index === event.index)
-    if (waiting) {
-      waiting.text += event.text
-      return []
-    }
-    if (this.#open?.index === event.index) this.#open.text += event.text
-    const said: Said[] = [event]
-    while (this.#waiting.length > 0 && this.#open && isWhole(this.#open.text)) said.push(...this.#next())
-    return said
+    if (!this.#isFree()) return this.#hold(event)
+    if (event.kind === 'call') this.#open = { index: event.index, text: '', isWhole: undefined }
+    else if (event.kind !== 'arguments') this.#open = undefined
+    return [event]
   }
 
   /** What waits, when nothing of the open call comes any more. */
   rest(): Said[] {
     const said: Said[] = []
-    while (this.#waiting.length > 0) said.push(...this.#next())
+    while (this.#held.length > 0) {
+      this.#open = undefined
+      said.push(...this.#released())
+    }
     return said
   }
 
-  #next(): Said[] {
-    const next = this.#waiting.shift()
-    if (!next) return []
-    const { call, text } = next
-    this.#open = { index: call.index, text }
-    return text === '' ? [call] : [call, { kind: 'arguments', index: call.index, text }]
+  #isFree(): boolean {
+    if (!this.#open) return true
+    return (this.#open.isWhole ??= isWhole(this.#open.text))
+  }
+
+  #hold(event: Said): never[] {
+    const last = this.#held.at(-1)
+    const text = 'text' in event ? event.text : ''
+    const isMore = last !== undefined && 'text' in last && isSameKind(last, event)
+    if (isMore) this.#held[this.#held.length - 1] = { ...last, text: last.text + text }
+    else this.#held.push(event)
+    this.#size += text.length + (isMore ? 0 : EVENT)
+    if (this.#size > MAX_HELD) throw new AnswerError('the arguments of a tool call do not end')
+    return []
+  }
+
+  /** In the order in which it came; some of it may have to wait for the next call. */
+  #released(): Said[] {
+    const held = this.#held
+    this.#held = []
+    this.#size = 0
+    return held.flatMap((event) => this.arrange(event))
   }
 }
 
-const isWhole = (text: string): boolean => text.endsWith('}') && parseJson(text) !== undefined
+const isSameKind = (a: Said, b: Said): boolean =>
+  a.kind === b.kind && ('index' in a ? a.index : -1) === ('index' in b ? b.index : -1)
+
+const isWhole = (text: string): boolean => text.trimEnd().endsWith('}') && parseJson(text) !== undefined

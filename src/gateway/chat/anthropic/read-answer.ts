@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { isMap, jsonOf } from '../../../base/json.ts'
+import { mapText, textsAt } from '../raw-json.ts'
 import { AnswerError, NO_USAGE, startOf, type ChatEvent, type StopReason, type Usage } from '../events.ts'
 
 const count = z.int().nonnegative().nullish()
@@ -129,7 +130,7 @@ export class AnthropicReader {
       case 'message_start':
         return [startOf(message ?? {}), ...this.#counted(message?.usage)]
       case 'content_block_start':
-        return block ? this.#block(block, index ?? 0, true) : []
+        return block ? this.#block(block, index ?? 0, textsAt(data, ['content_block', 'input'])[0], true) : []
       case 'content_block_delta':
         return this.#delta(delta ?? {}, index ?? 0)
       case 'message_delta':
@@ -142,9 +143,10 @@ export class AnthropicReader {
   /** A whole message. @throws AnswerError */
   readMessage(body: string): ChatEvent[] {
     const message = parse(wholeSchema, jsonOf(body))
+    const inputs = textsAt(body, ['content', '*', 'input'])
     return [
       startOf(message),
-      ...message.content.flatMap((block, i) => this.#block(block, i, false)),
+      ...message.content.flatMap((block, i) => this.#block(block, i, inputs[i])),
       ...this.#counted(message.usage),
       ...stopOf(message),
     ]
@@ -157,12 +159,12 @@ export class AnthropicReader {
   }
 
   /** In a stream a block starts empty, its input as `{}`. */
-  #block(block: z.output<typeof blockSchema>, index: number, isStart: boolean): ChatEvent[] {
+  #block(block: z.output<typeof blockSchema>, index: number, input: string | undefined, isStart = false): ChatEvent[] {
     if (block.type === 'tool_use') {
       const at = ++this.#calls
       this.#indexes.set(index, at)
       const call: ChatEvent = { kind: 'call', index: at, id: block.id ?? `toolu_${at}`, name: block.name ?? '' }
-      const text = isStart && Object.keys(block.input ?? {}).length === 0 ? '' : JSON.stringify(block.input ?? {})
+      const text = isStart && Object.keys(block.input ?? {}).length === 0 ? '' : mapText(block.input, input)
       return [call, ...(text === '' ? [] : [{ kind: 'arguments', index: at, text } as const])]
     }
     if (block.type === 'redacted_thinking') return [{ kind: 'sealed', data: block.data ?? '' }]

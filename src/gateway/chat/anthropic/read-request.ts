@@ -13,15 +13,20 @@ import {
   type Turn,
 } from '../form.ts'
 import { marked, parseBody } from '../parse.ts'
+import { mapText, textsAt } from '../raw-json.ts'
 import { arrangeTurns } from '../turns.ts'
 import { unsigned } from './unsigned.ts'
 import { anthropicRequest, type AnthropicContent, type AnthropicRequest } from './request-schema.ts'
 
-/** An Anthropic messages request in the inner form. Contract: gateway.md 5.3. @throws UnsayableError */
-export function readAnthropicRequest(body: unknown, drop: Drop): ChatRequest {
+/**
+ * An Anthropic messages request in the inner form. Contract: gateway.md 5.3.
+ * @param source what the body was parsed from: the inputs of calls stay as they stand there
+ * @throws UnsayableError
+ */
+export function readAnthropicRequest(body: unknown, drop: Drop, source: string | Buffer = ''): ChatRequest {
   const request = parseBody(anthropicRequest, body, drop)
   refuseUnsayable(request)
-  const { system, turns } = readMessages(request, drop)
+  const { system, turns } = readMessages(request, drop, source)
   const { tool_choice: choice, output_config: output, metadata } = request
   const effort = effortIn(request)
   return {
@@ -64,13 +69,20 @@ function refuseUnsayable({ mcp_servers: servers, thread, compaction }: Anthropic
   }
 }
 
-function readMessages({ system, messages }: AnthropicRequest, drop: Drop): { system: TextPart[]; turns: Turn[] } {
+function readMessages(
+  { system, messages }: AnthropicRequest,
+  drop: Drop,
+  source: string | Buffer,
+): { system: TextPart[]; turns: Turn[] } {
+  const inputs = textsAt(source, ['messages', '*', 'content', '*', 'input'])
+  const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []))
+  const inputOf = new Map(inputs.map((text, i) => [blocks[i], text]))
   const later = messages.flatMap((message) => (message.role === 'system' ? texts(message.content ?? []) : []))
   if (later.length > 0) drop('messages.system_position')
   return {
     system: [...texts(system ?? []), ...later].filter(({ text }) => text !== ''),
     turns: messages.flatMap((message) =>
-      message.role === 'system' ? [] : [{ role: message.role, parts: partsOf(message.content) }],
+      message.role === 'system' ? [] : [{ role: message.role, parts: partsOf(message.content, inputOf) }],
     ),
   }
 }
@@ -80,7 +92,7 @@ const texts = (content: NonNullable<AnthropicRequest['system']>): TextPart[] =>
     ? [{ kind: 'text', text: content }]
     : content.map(({ text, cache_control }) => ({ kind: 'text', text, ...marked(cache_control) }))
 
-function partsOf(content: AnthropicContent): Part[] {
+function partsOf(content: AnthropicContent, inputOf: ReadonlyMap<unknown, string | undefined>): Part[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
   return content.map((block): Part => {
     switch (block.type) {
@@ -93,7 +105,7 @@ function partsOf(content: AnthropicContent): Part[] {
           kind: 'call',
           id: block.id,
           name: block.name,
-          arguments: block.input,
+          arguments: mapText(block.input, inputOf.get(block)),
           ...marked(block.cache_control),
         }
       case 'tool_result':

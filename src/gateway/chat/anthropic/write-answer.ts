@@ -2,6 +2,7 @@ import { collect, type Piece } from '../answer.ts'
 import { AnswerError, NO_USAGE, type Said, type StopReason, type Usage } from '../events.ts'
 import type { Family } from '../form.ts'
 import { parseJson, type Json } from '../json.ts'
+import { RawJson } from '../raw-json.ts'
 import { CallOrder } from './call-order.ts'
 import { unsigned } from './unsigned.ts'
 
@@ -66,9 +67,9 @@ function blockOf(piece: Piece, reason: StopReason): Json {
 }
 
 /** Arguments are an object in JSON, or the call is none: without them a tool would do something else. @throws AnswerError */
-function inputOf(text: string, reason: StopReason): Json {
-  const input = text === '' ? {} : parseJson(text)
-  if (input) return input
+function inputOf(text: string, reason: StopReason): RawJson | Json {
+  if (text === '') return {}
+  if (parseJson(text)) return new RawJson(text)
   if (reason === 'length') return {} // it was cut off, and the client is told so
   throw new AnswerError('the arguments of a tool call are no JSON object')
 }

@@ -11,6 +11,7 @@ import {
 } from '../form.ts'
 import { claudeCallId } from '../ids.ts'
 import type { Json } from '../json.ts'
+import { RawJson } from '../raw-json.ts'
 import { isSaid, isSigned, type Target } from '../target.ts'
 
 /** A messages request without `model` and `stream`. Contract: gateway.md 5.3. @throws UnsayableError */
@@ -78,10 +79,10 @@ function blockOf(part: Part): Json[] {
       if (part.family !== 'claude' || !isSigned(part)) return []
       if (part.sealed !== undefined) return [{ type: 'redacted_thinking', data: part.sealed }]
       return [{ type: 'thinking', thinking: part.text, signature: part.signature }]
-    case 'call':
-      return [
-        { type: 'tool_use', id: claudeCallId(part.id), name: part.name, input: part.arguments, ...mark(part.cache) },
-      ]
+    case 'call': {
+      const input = new RawJson(part.arguments)
+      return [{ type: 'tool_use', id: claudeCallId(part.id), name: part.name, input, ...mark(part.cache) }]
+    }
     case 'result':
       return [
         {

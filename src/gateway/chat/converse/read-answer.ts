@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { AnswerError, type ChatEvent, type StopReason, type Usage } from '../events.ts'
 import { present } from '../parse.ts'
+import { textsAt } from '../raw-json.ts'
 
 const count = z.int().nonnegative().nullish().transform(present)
 
@@ -32,7 +33,7 @@ const blockSchema = z.object({
     .object({
       toolUseId: z.string().nullish().transform(present),
       name: z.string().nullish().transform(present),
-      input: z.unknown().optional(),
+      input: z.unknown().optional().transform(present),
     })
     .nullish()
     .transform(present),
@@ -109,15 +110,21 @@ export class ConverseReader {
   /** @throws AnswerError */
   readAnswer(body: string): ChatEvent[] {
     const { output, stopReason, usage } = parse(answerSchema, body)
+    const inputs = textsAt(body, ['output', 'message', 'content', '*', 'toolUse', 'input'])
     return [
       { kind: 'start' },
-      ...output.message.content.flatMap((block, i) => this.#block(block, i)),
+      ...output.message.content.flatMap((block, i) => this.#block(block, i, inputs[i])),
       ...(usage ? [{ kind: 'usage', usage: converseUsage(usage) } as const] : []),
       { kind: 'stop', reason: STOPS.get(stopReason ?? '') ?? 'stop' },
     ]
   }
 
-  #block({ text, reasoningContent: reasoning, toolUse }: z.output<typeof blockSchema>, index: number): ChatEvent[] {
+  /** @param whole the text of an input that is no text itself */
+  #block(
+    { text, reasoningContent: reasoning, toolUse }: z.output<typeof blockSchema>,
+    index: number,
+    whole?: string,
+  ): ChatEvent[] {
     const events: ChatEvent[] = text ? [{ kind: 'text', text }] : []
     if (reasoning) events.push(...reasoningOf(reasoning))
     if (!toolUse) return events
@@ -127,7 +134,7 @@ export class ConverseReader {
       events.push({ kind: 'call', index: this.#calls, id: id ?? `tooluse_${this.#calls}`, name })
     }
     const call = this.#indexes.get(index)
-    const json = typeof input === 'string' || input === undefined ? input : JSON.stringify(input)
+    const json = typeof input === 'string' || input === undefined ? input : (whole ?? JSON.stringify(input))
     if (json && call !== undefined) events.push({ kind: 'arguments', index: call, text: json })
     return events
   }

@@ -10,6 +10,7 @@ import {
 } from '../form.ts'
 import { claudeCallId } from '../ids.ts'
 import { optional, type Json } from '../json.ts'
+import { RawJson } from '../raw-json.ts'
 import { isSaid, isSigned, type Target } from '../target.ts'
 
 const ANY_OBJECT = { type: 'object', properties: {} }
@@ -118,7 +119,7 @@ function blockOf(part: Part, nameOf: (name: string) => string): Json[] {
       if (part.sealed !== undefined) return [{ reasoningContent: { redactedContent: part.sealed } }]
       return [{ reasoningContent: { reasoningText: { text: part.text, signature: part.signature } } }]
     case 'call':
-      return [{ toolUse: { toolUseId: claudeCallId(part.id), name: part.name, input: part.arguments } }]
+      return [{ toolUse: { toolUseId: claudeCallId(part.id), name: part.name, input: new RawJson(part.arguments) } }]
     case 'result':
       return [
         {

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { sha256 } from '../../../base/hash.ts'
 import { AnswerError, startOf, type ChatEvent, type StopReason, type Usage } from '../events.ts'
 import { present } from '../parse.ts'
+import { mapText, textsAt } from '../raw-json.ts'
 
 const count = z.int().nonnegative().nullish().transform(present)
 
@@ -50,6 +51,9 @@ const answerSchema = z.object({
   error: z.unknown().optional().transform(present),
 })
 
+/** The first candidate's come first, and no other is read. */
+const ARGUMENTS = ['candidates', '*', 'content', 'parts', '*', 'functionCall', 'args']
+
 const STOPS: ReadonlyMap<string, StopReason> = new Map([
   ['STOP', 'stop'],
   ['MAX_TOKENS', 'length'],
@@ -97,7 +101,9 @@ export class GeminiReader {
       events.push(startOf({ id: answer.responseId, model: answer.modelVersion }))
     }
     const [candidate] = answer.candidates ?? []
-    events.push(...(candidate?.content?.parts ?? []).flatMap((part) => this.#part(part, answer.responseId)))
+    const args = textsAt(data, ARGUMENTS)
+    const parts = candidate?.content?.parts ?? []
+    events.push(...parts.flatMap((part, i) => this.#part(part, answer.responseId, args[i])))
     if (answer.usageMetadata) events.push({ kind: 'usage', usage: geminiUsage(answer.usageMetadata) })
     if (answer.promptFeedback?.blockReason !== undefined) events.push({ kind: 'error', data })
     else if (candidate?.finishReason !== undefined)
@@ -105,14 +111,14 @@ export class GeminiReader {
     return events
   }
 
-  #part(part: z.output<typeof partSchema>, responseId: string | undefined): ChatEvent[] {
+  #part(part: z.output<typeof partSchema>, responseId: string | undefined, args: string | undefined): ChatEvent[] {
     const { text, thought, thoughtSignature: signature, functionCall: call } = part
     if (call) {
       const index = ++this.#calls
       const id = call.id ?? madeId(this.#callId(index), responseId, part)
       return [
         { kind: 'call', index, id, name: call.name, ...(signature !== undefined && { signature }) },
-        { kind: 'arguments', index, text: JSON.stringify(call.args ?? {}) },
+        { kind: 'arguments', index, text: mapText(call.args, args) },
       ]
     }
     if (!text) return []

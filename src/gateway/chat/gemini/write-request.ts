@@ -10,6 +10,7 @@ import {
   type Turn,
 } from '../form.ts'
 import { optional, type Json } from '../json.ts'
+import { RawJson } from '../raw-json.ts'
 import type { Target } from '../target.ts'
 
 /** What Gemini takes in place of a signature that was lost. Source: Gemini API, thought signatures. */
@@ -81,7 +82,8 @@ function contentOf({ role, parts }: Turn, { reasoning }: Target): Json {
     // A model that thinks refuses the first call of a turn without the thought that led to it.
     const missing = isFirstCall && reasoning !== 'none' ? NO_SIGNATURE : undefined
     isFirstCall = false
-    const { id, name, arguments: args, signature = missing } = part
+    const { id, name, signature = missing } = part
+    const args = new RawJson(part.arguments)
     return [optional({ functionCall: { id, name, args }, thoughtSignature: signature })]
   })
   return { role: role === 'assistant' ? 'model' : 'user', parts: written }

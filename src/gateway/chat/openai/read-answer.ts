@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { isMap } from '../../../base/json.ts'
 import { AnswerError, startOf, type ChatEvent, type StopReason, type Usage } from '../events.ts'
 import { present } from '../parse.ts'
+import { knownCall } from './known-call.ts'
 
 const callSchema = z.object({
   index: z.int().nullish(),
@@ -80,12 +81,7 @@ export const openAiStop = (reason: string): StopReason => STOPS.get(reason) ?? '
 /** Reads the chunks of a stream, or a whole answer as if it were one. Contract: gateway.md 5.4. */
 export class OpenAiReader {
   #started = false
-  /** Of the calls so far. */
-  readonly #ids: string[] = []
-  /** Calls by the index that the provider gives them. */
-  readonly #indexes = new Map<number, number>()
-  /** Arguments of calls whose name has not come yet. */
-  readonly #unnamed = new Map<number, string>()
+  readonly #calls: Call[] = []
   readonly #callId: (index: number) => string
 
   /** @param callId makes the ids that a provider leaves out, others in each turn of a conversation */
@@ -108,7 +104,7 @@ export class OpenAiReader {
     events.push(...this.#message(choice?.delta ?? choice?.message ?? {}))
     // Some providers give an empty reason in every chunk, which is none.
     if (choice?.finish_reason) {
-      for (const at of this.#unnamed.keys()) events.push(...this.#named(at, '', ''))
+      events.push(...this.#calls.flatMap((call) => (call.waiting === undefined ? [] : named(call, ''))))
       events.push({ kind: 'stop', reason: this.#stop(choice.finish_reason) })
     }
     if (usage) events.push({ kind: 'usage', usage })
@@ -128,40 +124,41 @@ export class OpenAiReader {
   /** A function that had to be called ends with `stop`, as if nothing had been called. */
   #stop(finish: string): StopReason {
     const reason = openAiStop(finish)
-    return reason === 'stop' && this.#ids.length > 0 ? 'tool_calls' : reason
+    return reason === 'stop' && this.#calls.length > 0 ? 'tool_calls' : reason
   }
 
   #call({ index, id, function: called }: z.output<typeof callSchema>): ChatEvent[] {
-    const told = id === '' ? undefined : (id ?? undefined)
-    let at = this.#known(index ?? undefined, told, Boolean(called?.name))
-    if (at === undefined) {
-      at = this.#ids.push(told ?? this.#callId(this.#ids.length)) - 1
-      if (typeof index === 'number') this.#indexes.set(index, at)
-      this.#unnamed.set(at, '')
-    }
     const text = called?.arguments ?? ''
-    const waiting = this.#unnamed.get(at)
-    if (waiting === undefined) return text === '' ? [] : [{ kind: 'arguments', index: at, text }]
-    if (called?.name) return this.#named(at, called.name, text)
-    this.#unnamed.set(at, waiting + text)
-    return []
+    const known = knownCall(this.#calls, { index, id }, Boolean(called?.name))
+    const call = known ?? this.#begun(index, id)
+    if (call.waiting === undefined) return text === '' ? [] : [{ kind: 'arguments', index: call.at, text }]
+    call.waiting += text
+    return called?.name ? named(call, called.name) : []
   }
 
-  /** A call, with the arguments that came before its name. */
-  #named(at: number, name: string, more: string): ChatEvent[] {
-    const text = (this.#unnamed.get(at) ?? '') + more
-    this.#unnamed.delete(at)
-    const call: ChatEvent = { kind: 'call', index: at, id: this.#ids[at] ?? '', name }
-    return text === '' ? [call] : [call, { kind: 'arguments', index: at, text }]
+  #begun(index: unknown, id: string | null | undefined): Call {
+    const at = this.#calls.length
+    const told = id === '' ? undefined : id
+    const call = { at, index, id: told ?? this.#callId(at), waiting: '' }
+    this.#calls.push(call)
+    return call
   }
+}
 
-  /** The call that goes on. Some providers leave the index out, or give all calls the same one. */
-  #known(index: number | undefined, id: string | undefined, isNamed: boolean): number | undefined {
-    const last = isNamed ? undefined : this.#ids.length - 1
-    const at = index !== undefined ? this.#indexes.get(index) : id !== undefined ? this.#ids.indexOf(id) : last
-    if (at === undefined || at < 0) return undefined
-    return isNamed && id !== undefined && id !== this.#ids[at] ? undefined : at
-  }
+interface Call {
+  readonly at: number
+  /** As the provider gives it. */
+  readonly index: unknown
+  readonly id: string
+  /** Its arguments, until its name has come. */
+  waiting: string | undefined
+}
+
+/** A call, with the arguments that came before its name. */
+function named(call: Call, name: string): ChatEvent[] {
+  const { at: index, id, waiting: text } = call
+  call.waiting = undefined
+  return [{ kind: 'call', index, id, name }, ...(text ? [{ kind: 'arguments', index, text } as const] : [])]
 }
 
 function parseAnswer(data: string): z.output<typeof answerSchema> {

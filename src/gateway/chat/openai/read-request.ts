@@ -172,9 +172,9 @@ function assistantParts(message: Extract<OpenAiMessage, { role: 'assistant' }>, 
   ]
 }
 
-function argumentsOf(text: string, param: string): Record<string, unknown> {
-  const value = text.trim() === '' ? {} : jsonOf(text)
-  if (isMap(value)) return value
+function argumentsOf(text: string, param: string): string {
+  if (text.trim() === '') return '{}'
+  if (isMap(jsonOf(text))) return text
   throw new UnsayableError('invalid_value', param, 'the arguments of a call are a JSON object as text')
 }
 

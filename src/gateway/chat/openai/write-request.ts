@@ -81,13 +81,7 @@ function assistantMessage(parts: readonly Part[]): Json {
   const reasoning = parts.flatMap((part) => (part.kind === 'reasoning' && part.family === 'openai' ? [part.text] : []))
   const calls = parts.flatMap((part) =>
     part.kind === 'call'
-      ? [
-          {
-            id: openAiCallId(part.id),
-            type: 'function',
-            function: { name: part.name, arguments: JSON.stringify(part.arguments) },
-          },
-        ]
+      ? [{ id: openAiCallId(part.id), type: 'function', function: { name: part.name, arguments: part.arguments } }]
       : [],
   )
   return {
