@@ -10,7 +10,7 @@ export function refuseUnknown(demands: readonly { spender: Spender; budget: Budg
   if (!strict) return
   throw new GatewayError(
     'price_unknown',
-    `the price of this model is not known, and the budget of the ${strict.spender.type} denies such calls: ask an admin to set a price`,
+    `the price of this model is not known, and the budget of the ${strict.spender.type} denies such calls: gateway.prices in mem.yaml can name one`,
   )
 }
 

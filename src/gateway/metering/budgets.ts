@@ -99,13 +99,13 @@ export class ProcessBudgets implements Budgets {
 
   /** What of the blocks these spends, of records of this process, use up; to be given back in their transaction. */
   prepare(spends: readonly Spend[]): Return[] {
-    const returns: Return[] = []
+    const costs = new Map<Account, bigint>()
     for (const { owner, day, cost } of spends) {
       for (const account of this.#accounts.get(owner) ?? []) {
-        if (account.isAt(day)) returns.push({ account, cost, amount: account.usedBy(cost) })
+        if (account.isAt(day)) costs.set(account, (costs.get(account) ?? 0n) + cost)
       }
     }
-    return returns
+    return [...costs].map(([account, cost]) => ({ account, cost, amount: account.usedBy(cost) }))
   }
 
   async write(tx: Queryable, returns: readonly Return[]): Promise<void> {

@@ -480,6 +480,25 @@ describeMetering('budgets', (place) => {
     await metering.database.close()
   })
 
+  test('records of two days that cost more than was set aside leave a call under way what covers it', async () => {
+    const midnight = windowAt('day', T0).endsAt
+    const clock = stillClock(midnight - 1000)
+    const metering = processOver(place(), { clock })
+    const caller = keyCaller(budgetOf('10', 'month'))
+    const open = await metering.budgets.reserve(caller, usd('1'))
+    for (const at of [midnight - 1000, midnight]) {
+      pay(metering, await metering.budgets.reserve(caller, usd('0.1')), caller, usd('0.5'), at)
+    }
+    await metering.meter.flush()
+    expect(await rowOf(metering, `key:${caller.keyId}`, midnight)).toMatchObject({
+      spent: usd('1'),
+      reserved: usd('1'),
+    })
+    open.release()
+    await metering.close()
+    await metering.database.close()
+  })
+
   test('with the database away, blocks are used up, then calls under a budget are 503', async () => {
     const clock = stillClock()
     const database = fragile(place().open())
