@@ -2,6 +2,7 @@ import type { Audit } from './audit.ts'
 import type { CredentialHealth } from './credential-health.ts'
 import type { FailureClass } from './model.ts'
 import type { FinishedAttempt, FinishedCall } from './plane/parts.ts'
+import type { Rejection } from './routing/candidate.ts'
 import type { OpenCredential } from './state/organization-state.ts'
 
 /** What calls tell of credentials: for the audit, and for whoever looks at their health. Contract: gateway.md 2.7. */
@@ -25,17 +26,17 @@ export class CallActs {
   }
 
   /** A provider takes a credential for no good. */
-  rejected(credential: OpenCredential, untilMs: number, message: string): void {
+  rejected(credential: OpenCredential, untilMs: number, rejection: Rejection): void {
     this.#audit.system(credential.organizationId, 'credential.rejected', targetOf(credential))
-    this.#health.rejected(credential, untilMs, { code: 'upstream_credentials_rejected', message })
+    this.#health.rejected(credential, untilMs, { code: 'upstream_credentials_rejected', ...rejection })
   }
 
-  #attempted({ class: failure, candidate, status }: FinishedAttempt): void {
+  #attempted({ class: failure, candidate, status, unreached }: FinishedAttempt): void {
     const { credential } = candidate.upstream
     if (failure !== 'rate' && failure !== 'connect' && failure !== 'transient') return
     const action = failure === 'rate' ? 'credential.cooling' : 'provider.error'
     this.#audit.system(credential.organizationId, action, targetOf(credential))
-    this.#health.failed(credential, { code: failure, status, message: failureOf(failure, status) })
+    this.#health.failed(credential, { code: failure, status, message: unreached ?? failureOf(failure, status) })
   }
 }
 

@@ -1,10 +1,11 @@
-import { toTimestamp, type Clock } from '../base/clock.ts'
+import { toTimestamp } from '../base/clock.ts'
 import { optional } from '../database/rows.ts'
 import type { Caller } from '../platform/caller.ts'
 import { isAdmin, scopeOf } from './access.ts'
 import { HEALTH_STATES, type Credential, type Health, type HealthState } from './model.ts'
 import { SECRETS } from './requests/config.ts'
 import { KEPT } from './requests/headers.ts'
+import type { OpenCredential } from './state/organization-state.ts'
 import type { CredentialRow } from './store/credentials.ts'
 
 /** A credential as a caller may see it: members see less of what is shared. Contract: gateway.md 2.1, 3.5. */
@@ -54,26 +55,35 @@ export function shownConfig({
   return { ...fields.config, ...Object.fromEntries(secrets) }
 }
 
-/** The worst of what this process knows and what all processes share. */
-export function sharedHealth(
-  { rejected_until: rejectedUntil, checked_at: checkedAt, last_error: lastError }: CredentialRow,
-  live: Health,
-  isBroken: boolean,
-  clock: Clock,
-): Health {
-  const isRejected = isBroken || (rejectedUntil !== null && rejectedUntil > clock.now())
-  const checked: HealthState = checkedAt === null ? 'unknown' : lastError ? 'degraded' : 'healthy'
-  const checkedTime = checkedAt === null ? '' : toTimestamp(checkedAt)
-  // A test that came after the last call says more than that.
-  const isNewer = live.state === 'healthy' && checkedTime > (live.checked_at ?? '')
-  const known = live.state === 'unknown' || isNewer ? checked : live.state
+/** The worst of what this process knows and what all processes share. @param now epoch ms */
+export function sharedHealth(row: CredentialRow, live: Health, isBroken: boolean, now: number): Health {
+  const { rejected_until: rejectedUntil, checked_at: checkedAt } = row
+  const isRejected = isBroken || (rejectedUntil !== null && rejectedUntil > now)
+  const known = latestState(live, row)
   return {
     ...live,
     state: isRejected ? worse(known, 'rejected') : known,
     ...(isRejected && !isBroken && { cooldown_until: toTimestamp(rejectedUntil ?? 0) }),
-    ...(checkedTime > (live.checked_at ?? '') && { checked_at: checkedTime }),
+    ...(isAfter(checkedAt, live) && { checked_at: toTimestamp(checkedAt) }),
   }
 }
+
+/** By the later of calls, as this process knows them, and test; what is not saved was never tested. */
+export function latestState(
+  live: Health,
+  { checked_at: checkedAt, last_error: lastError }: StoredTest = UNTESTED,
+): HealthState {
+  const checked: HealthState = checkedAt === null ? 'unknown' : lastError ? 'degraded' : 'healthy'
+  return live.state === 'unknown' || (live.state === 'healthy' && isAfter(checkedAt, live)) ? checked : live.state
+}
+
+type StoredTest = NonNullable<OpenCredential['tested']>
+
+const UNTESTED: StoredTest = { checked_at: null, last_error: undefined }
+
+/** A test that came after the last call says more than that. */
+const isAfter = (checkedAt: number | null, { checked_at: calledAt = '' }: Health): checkedAt is number =>
+  checkedAt !== null && toTimestamp(checkedAt) > calledAt
 
 const worse = (a: HealthState, b: HealthState): HealthState =>
   HEALTH_STATES.indexOf(a) > HEALTH_STATES.indexOf(b) ? a : b

@@ -18,6 +18,13 @@ export interface CredentialFault {
   message: string
 }
 
+/** What is wrong with a credential whose secrets do not open: nobody is called with it. Contract: gateway.md 10.1. */
+export const UNREADABLE = {
+  code: 'secret_unreadable',
+  message:
+    'a saved secret does not open with the key file of this server: enter it anew, or start the server with the key file that it was sealed with',
+} satisfies CredentialFault
+
 /** Which credential, as it was when it was called. */
 type Called = Pick<OpenCredential, 'organizationId' | 'id' | 'version'>
 
@@ -96,7 +103,8 @@ export class CredentialHealth {
         for (const [, { called }] of inOrder.filter(isShared)) changed.add(called.organizationId)
         for (const organizationId of [...changed].sort((a, b) => a - b)) await raiseRevision(tx, organizationId)
         for (const [id, { called, facts }] of inOrder) {
-          await saveHealth(tx, called.organizationId, id, facts, called.version)
+          // It may have been forgotten while this waited.
+          if (this.#taken.has(id)) await saveHealth(tx, called.organizationId, id, facts, called.version)
         }
       })
     } catch (error) {

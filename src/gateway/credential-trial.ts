@@ -1,5 +1,5 @@
 import { ownerFor, requireSetting, type Actor } from './access.ts'
-import { lastErrorOf } from './credential-health.ts'
+import { lastErrorOf, UNREADABLE } from './credential-health.ts'
 import { findKept, type CredentialParts, type Credentials } from './credentials.ts'
 import { planSecrets } from './credential-secrets.ts'
 import type { TestResult } from './kinds/test.ts'
@@ -52,11 +52,10 @@ export class CredentialTrial {
       if (row.version === open.version && !isUntried)
         await saveHealth(tx, organizationId, id, { ...facts, checkedAt: now })
       await audit.append(tx, actor, 'credential.test', { type: 'credential', id, name }, { ok: [null, result.ok] })
+      // Before the commit: what calls found waits for it, and must not be written behind it.
+      if (result.ok) health.forget(id)
     })
-    if (result.ok) {
-      health.forget(id)
-      live.recover(id)
-    }
+    if (result.ok) live.recover(id)
     return result
   }
 
@@ -85,8 +84,7 @@ export class CredentialTrial {
   /** @throws address_refused 422 */
   async #run(credential: OpenCredential, request: TestRequest): Promise<TestResult> {
     if (credential.isBroken) {
-      const error = { code: 'secret_unreadable', message: 'a saved secret does not open: enter it anew' }
-      return { ok: false, mode: request.mode ?? 'auth', latency_ms: 0, error }
+      return { ok: false, mode: request.mode ?? 'auth', latency_ms: 0, error: UNREADABLE }
     }
     try {
       return await this.#test(credential, request)

@@ -9,7 +9,7 @@ import { isVisible, ownerFor, requireKeeper, requireSetting, scopeOf, type Actor
 import type { Audit, Target } from './audit.ts'
 import { sharedHealth, toCredential } from './credential-answer.ts'
 import { credentialChanges } from './credential-changes.ts'
-import type { CredentialHealth } from './credential-health.ts'
+import { lastErrorOf, UNREADABLE, type CredentialHealth } from './credential-health.ts'
 import { planSecrets, withoutSaved, type SecretPlan } from './credential-secrets.ts'
 import type { Credential } from './model.ts'
 import type { LiveHealth } from './ports.ts'
@@ -114,12 +114,12 @@ export class Credentials {
       const changes = credentialChanges(old, { ...values, provider: old.provider }, plan)
       const isSame = Object.keys(changes).length === 0
       if (!isSame || old.last_error) await saveHealth(tx, organizationId, id, { rejectedUntil: null, lastError: null })
+      this.#parts.health.forget(id)
       if (isSame) return
       await updateCredential(tx, organizationId, id, values)
       await this.#saveSecrets(tx, organizationId, id, plan)
       await this.#parts.audit.append(tx, actor, 'credential.update', targetOf(id, request.name), changes)
     })
-    this.#parts.health.forget(id)
     this.#parts.live.recover(id)
     return this.get(actor, id)
   }
@@ -218,8 +218,10 @@ export class Credentials {
 
   #show(caller: Caller, row: CredentialRow): Credential {
     const open = this.#parts.states.get(row.organization_id)?.credentials.find(({ id }) => id === row.id)
-    const live = this.#parts.live.healthOf(row.id)
-    return toCredential(row, caller, sharedHealth(row, live, open?.isBroken ?? false, this.#parts.clock))
+    const isBroken = open?.isBroken ?? false
+    const now = this.#parts.clock.now()
+    const health = sharedHealth(row, this.#parts.live.healthOf(row.id), isBroken, now)
+    return toCredential(isBroken ? { ...row, last_error: lastErrorOf(UNREADABLE, now) } : row, caller, health)
   }
 }
 

@@ -20,6 +20,8 @@ export interface ManagementParts {
   allowedHosts: readonly string[]
   /** `gateway.runtime_roles` */
   runtimeRoles: readonly (number | '*')[]
+  /** `gateway.max_request_bytes` */
+  maxRequestBytes: number
   live: LiveHealth
   spentOf: SpentOf
   testCredential: TestCredential
@@ -38,7 +40,7 @@ export class GatewayManagement {
   readonly metricsTokens: MetricsTokens
 
   constructor(parts: ManagementParts) {
-    const { clock, log, spentOf } = parts
+    const { clock, log, spentOf, maxRequestBytes } = parts
     const { database, sealer, organizations } = parts.platform
     const isInitialized = (): Promise<boolean> => organizations.isInitialized()
     this.states = new States({ database, sealer, clock, log, isInitialized })
@@ -50,7 +52,7 @@ export class GatewayManagement {
     this.trial = new CredentialTrial(credentialParts, this.credentials, parts.testCredential)
     this.aliases = new Aliases(common)
     this.keys = new Keys({ ...common, spentOf })
-    this.settings = new SettingsService(common)
+    this.settings = new SettingsService({ ...common, maxRequestBytes })
     this.metricsTokens = new MetricsTokens(common)
   }
 

@@ -11,6 +11,7 @@ import type { Platform } from '../platform/service.ts'
 import { CallActs } from './acts.ts'
 import { createCache } from './cache/cache.ts'
 import type { ModelTable } from './cost/model-table.ts'
+import { latestState } from './credential-answer.ts'
 import { createExchanges } from './exchange/make-exchange.ts'
 import { readGatewayFiles } from './files.ts'
 import { createUpstreams } from './kinds/index.ts'
@@ -120,7 +121,7 @@ export class Gateway {
       queueLength: gateway.queue_length,
       queueWaitMs: gateway.queue_wait,
       processes: this.#liveProcesses,
-      onRejected: (credential, untilMs, message) => this.#acts.rejected(credential, untilMs, message),
+      onRejected: (credential, untilMs, rejection) => this.#acts.rejected(credential, untilMs, rejection),
     })
   }
 
@@ -132,6 +133,7 @@ export class Gateway {
       log,
       allowedHosts: config.gateway.allowed_hosts,
       runtimeRoles: config.gateway.runtime_roles,
+      maxRequestBytes: config.gateway.max_request_bytes,
       live: this.#router,
       spentOf: (organizationId, keyIds) => this.#books.spending.spentOf(organizationId, keyIds),
       testCredential: createCredentialTest({ makeUpstream: this.#makeUpstream, clock }),
@@ -147,7 +149,11 @@ export class Gateway {
         activeRequests: () => [...states.all()].map(({ id }): [number, number] => [id, this.#plane.activeRequests(id)]),
         credentialStates: () =>
           [...states.all()].flatMap(({ id: organizationId, credentials }) =>
-            credentials.map(({ id }) => ({ organizationId, credentialId: id, state: this.#router.healthOf(id).state })),
+            credentials.map((each) => ({
+              organizationId,
+              credentialId: each.id,
+              state: latestState(this.#router.healthOf(each.id), each.tested),
+            })),
           ),
         budgetsLeft: () => this.#books.spending.left(states.all()),
         metering: () => this.#books.meter.figures(),

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from '../database/database.ts'
 import type { Caller } from '../platform/caller.ts'
-import { conflict } from '../platform/errors.ts'
+import { conflict, invalidRequest } from '../platform/errors.ts'
 import type { Actor } from './access.ts'
 import { difference, type Audit } from './audit.ts'
 import type { Settings } from './model.ts'
@@ -12,6 +12,8 @@ export interface SettingsParts {
   database: Database
   states: States
   audit: Audit
+  /** `gateway.max_request_bytes` */
+  maxRequestBytes: number
 }
 
 /** How the gateway works for an organization. Contract: gateway.md 2.4. */
@@ -26,14 +28,28 @@ export class SettingsService {
     return readSettings(this.#parts.database, user.organization_id)
   }
 
-  /** @throws conflict 409 `budgets_exist`, `cost_disabled` where costs are not to be tracked */
+  /**
+   * @throws conflict 409 `budgets_exist`, `cost_disabled` where costs are not to be tracked; invalid_request 400 for bodies
+   * larger than the server takes (gateway.md 9)
+   */
   replace(actor: Actor, settings: Settings): Promise<Settings> {
-    return this.#save(actor, 'settings.update', () => settings)
+    return this.#save(actor, 'settings.update', (old) => {
+      this.#refuseRaised(old, settings)
+      return settings
+    })
   }
 
   /** @throws conflict 409 `budgets_exist` */
   trackCost(actor: Actor, enabled: boolean): Promise<Settings> {
     return this.#save(actor, enabled ? 'cost.enable' : 'cost.disable', (old) => ({ ...old, cost_tracking: enabled }))
+  }
+
+  /** What was saved while the server took more keeps no other change back. */
+  #refuseRaised(old: Settings, { max_request_bytes: bytes }: Settings): void {
+    const { maxRequestBytes: most } = this.#parts
+    if (bytes === null || bytes <= most || bytes === old.max_request_bytes) return
+    const message = `max_request_bytes must be the server's own gateway.max_request_bytes, ${most}, or less`
+    throw invalidRequest(message, 'max_request_bytes')
   }
 
   #save(actor: Actor, action: string, change: (old: Settings) => Settings): Promise<Settings> {

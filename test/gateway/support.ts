@@ -88,6 +88,7 @@ export async function startGateway(place: Place, options: GatewayOptions = {}): 
     log,
     allowedHosts: options.allowedHosts ?? ['127.0.0.1'],
     runtimeRoles: options.runtimeRoles ?? [],
+    maxRequestBytes: config.gateway.max_request_bytes,
     live: options.live ?? { healthOf: () => ({ state: 'unknown', models: [] }), recover: () => {} },
     spentOf: options.spentOf ?? (async () => new Map()),
     testCredential: options.testCredential ?? (async () => GOOD),

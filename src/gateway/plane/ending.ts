@@ -51,6 +51,7 @@ export class Ending {
       firstChunkMs: firstTokenAt === undefined ? undefined : firstTokenAt - attempt.startedAt,
       class: fault?.class ?? 'ok',
       status: attempt.status,
+      unreached: fault?.class === 'connect' ? fault.message : undefined,
       origin: attempt.origin,
       facts,
     })

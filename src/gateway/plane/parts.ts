@@ -127,6 +127,8 @@ export interface FinishedAttempt {
   readonly firstChunkMs: number | undefined
   readonly class: FailureClass | 'ok'
   readonly status: number | undefined
+  /** Of one that did not reach its provider: why, without internal addresses. */
+  readonly unreached?: string | undefined
   /** Where it went, `https://host:port`; undefined when it never came so far. */
   readonly origin: string | undefined
   /** Of an answer that was one, or began to be. */

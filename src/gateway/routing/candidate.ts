@@ -30,6 +30,14 @@ export type AttemptOutcome =
       readonly message?: string | undefined
     }
 
+/** What a provider said that takes a credential for no good. */
+export interface Rejection {
+  /** Absent where no answer said it. */
+  readonly status?: number | undefined
+  /** Redacted. */
+  readonly message: string
+}
+
 /** Who may have to wait, and whose signal ends that: taken only then, as making one takes longer than all else of a pick. */
 export interface Waiting {
   readonly signal: AbortSignal

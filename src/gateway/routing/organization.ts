@@ -4,6 +4,7 @@ import type { ModelTable } from '../cost/model-table.ts'
 import type { Upstream } from '../kinds/upstream.ts'
 import type { GatewayCaller, OpenCredential, OpenKey, OrganizationState } from '../state/organization-state.ts'
 import { visibleAliases } from './aliases.ts'
+import type { Rejection } from './candidate.ts'
 import { CredentialCondition } from './condition.ts'
 import { Line } from './line.ts'
 import { Names } from './names.ts'
@@ -38,7 +39,7 @@ export interface RoutingParts {
   /** How many live processes share the limits of credentials. */
   readonly processes: () => number
   /** A provider took a credential for no good: for the record, and for other processes. */
-  readonly onRejected: (credential: OpenCredential, untilMs: number, message: string) => void
+  readonly onRejected: (credential: OpenCredential, untilMs: number, rejection: Rejection) => void
 }
 
 /** The routing of one organization: its table as it is now, and what outlives changes of it. */

@@ -240,7 +240,8 @@ export class RouteSelection implements Selection, Gate<Routed> {
         return breaker.forget(this.#isProbe)
       case 'auth': {
         const until = condition.reject(now)
-        if (until !== undefined) this.#home.parts.onRejected(upstream.credential, until, outcome.message ?? '')
+        const { status, message = '' } = outcome
+        if (until !== undefined) this.#home.parts.onRejected(upstream.credential, until, { status, message })
         return breaker.forget(this.#isProbe)
       }
       default:

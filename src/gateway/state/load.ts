@@ -65,7 +65,7 @@ export function openCredential(
     CredentialRow,
     'id' | 'organization_id' | 'user_id' | 'version' | 'provider' | 'name' | 'enabled' | 'fields'
   > &
-    Partial<Pick<CredentialRow, 'rejected_until'>>,
+    Partial<Pick<CredentialRow, 'rejected_until' | 'checked_at' | 'last_error'>>,
   values: ReadonlyMap<string, string>,
   isBroken: boolean,
 ): OpenCredential {
@@ -96,6 +96,7 @@ export function openCredential(
     timeouts: fields.timeouts,
     isBroken,
     rejectedUntil: row.rejected_until ?? undefined,
+    tested: { checked_at: row.checked_at ?? null, last_error: row.last_error },
   }
 }
 

@@ -1,3 +1,4 @@
+import type { CredentialRow } from '../store/credentials.ts'
 import type { Alias, Budget, Kind, Limits, Settings, Timeouts } from '../model.ts'
 
 /** A credential as requests use it: its secrets opened. It never leaves the process. */
@@ -29,6 +30,8 @@ export interface OpenCredential {
   readonly isBroken: boolean
   /** `rejected` until then, as some process found (epoch ms). */
   readonly rejectedUntil: number | undefined
+  /** What its last test found, as it was stored when this was read. */
+  readonly tested?: Pick<CredentialRow, 'checked_at' | 'last_error'>
 }
 
 export interface OpenKey {

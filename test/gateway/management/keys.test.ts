@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
 import { sha256 } from '../../../src/base/hash.ts'
+import type { Actor } from '../../../src/gateway/access.ts'
+import type { Settings } from '../../../src/gateway/model.ts'
+import { settingsRequest } from '../../../src/gateway/requests/settings.ts'
+import { SettingsService } from '../../../src/gateway/settings.ts'
 import { downgradeSchema, upgradeSchema } from '../../../src/platform/schema.ts'
 import { expectError, expectOk } from '../../platform/support.ts'
 import { describeGateway, type GatewayApi } from '../support.ts'
@@ -218,6 +222,45 @@ describeGateway(
         expectError(await call('PUT', '/settings', body), 400, 'invalid_request', { field })
       }
       expect(expectOk(await call('PUT', '/settings', {}))).toEqual(defaults)
+    })
+
+    test('a model that is named twice is stored once', async () => {
+      const twice = ['gpt-4*', 'o1', 'gpt-4*']
+      const { blocked_models: blocked } = expectOk(await call('PUT', '/settings', { blocked_models: twice }))
+      expect(blocked).toEqual(['gpt-4*', 'o1'])
+      const { allowed_models: allowed } = expectOk(
+        await call('POST', '/keys', { name: 'x', allowed_models: twice }),
+        201,
+      )
+      expect(allowed).toEqual(['gpt-4*', 'o1'])
+      expectOk(await call('PUT', '/settings', {}))
+    })
+
+    test('an organization may lower what the server takes of a body, not raise it', async () => {
+      const { database, management } = api()
+      const actor: Actor = {
+        user: expectOk(await call('GET', '//rest/v1/platform/me')).user,
+        tokenHash: '',
+        requestId: 'r',
+        address: '127.0.0.1',
+        userAgent: undefined,
+      }
+      const { states, audit } = management
+      const save = (maxRequestBytes: number, max_request_bytes: number, more: Partial<Settings> = {}) =>
+        new SettingsService({ database, states, audit, maxRequestBytes }).replace(actor, {
+          ...settingsRequest.parse({}),
+          ...more,
+          max_request_bytes,
+        })
+      await expect(save(1000, 1001)).rejects.toMatchObject({
+        code: 'invalid_request',
+        message: expect.stringContaining('gateway.max_request_bytes, 1000'),
+        details: { field: 'max_request_bytes' },
+      })
+      expect(await save(1000, 1000)).toMatchObject({ max_request_bytes: 1000 })
+      // What was saved before the server took less keeps no other change back.
+      expect(await save(500, 1000, { member_keys: true })).toMatchObject({ member_keys: true })
+      expectOk(await call('PUT', '/settings', {}))
     })
 
     test('the metrics token: one each, shown once, the old one ends', async () => {

@@ -106,6 +106,27 @@ describeInPlaces('two processes', (place) => {
     expect(expectOk(await one.call('GET', `/credentials/${id}`)).last_error).toBeUndefined()
   })
 
+  test('gateway#14 what was found of a credential before a good test does not come back behind it', async () => {
+    const { one } = both()
+    const { id } = expectOk(await one.call('POST', '/credentials', body('tested')), 201)
+    const { management, database, clock } = one
+    const { health } = management
+    const fault = { code: 'upstream_credentials_rejected', message: 'old' }
+    health.rejected({ organizationId: 1, id, version: 1 }, clock.now() + 60_000, fault)
+    let written: Promise<void> | undefined
+    const transaction = database.transaction.bind(database)
+    database.transaction = (work) =>
+      transaction((tx) => {
+        const done = work(tx)
+        written ??= health.flush() // waits for what this transaction holds
+        return done
+      })
+    expect(expectOk(await one.call('POST', `/credentials/${id}/test`))).toMatchObject({ ok: true })
+    database.transaction = transaction
+    await written
+    expect(expectOk(await one.call('GET', `/credentials/${id}`)).last_error).toBeUndefined()
+  })
+
   test('changes of both at once all hold, and their audit is one chain', async () => {
     const { one, two } = both()
     const { id } = expectOk(await one.call('POST', '/credentials', body('contended')), 201)
@@ -245,13 +266,21 @@ describeGateway('the state in memory', (api) => {
     await management.states.reload(1)
     const broken = management.states.get(1)?.credentials.filter(({ isBroken }) => isBroken)
     expect(broken).toMatchObject([{ id: two.id, secrets: {} }])
-    expect(expectOk(await call('GET', `/credentials/${two.id}`)).health).toMatchObject({ state: 'rejected' })
-    expect(expectOk(await call('GET', `/credentials/${one.id}`)).health).toMatchObject({ state: 'unknown' })
+    expect(expectOk(await call('GET', `/credentials/${two.id}`))).toMatchObject({
+      health: { state: 'rejected' },
+      last_error: {
+        code: 'secret_unreadable',
+        message: expect.stringMatching(/does not open.*enter it anew/),
+        at: expect.any(String),
+      },
+    })
+    const { health, last_error } = expectOk(await call('GET', `/credentials/${one.id}`))
+    expect([health.state, last_error]).toEqual(['unknown', undefined])
     expect(expectOk(await call('POST', `/credentials/${two.id}/test`, {}))).toMatchObject({
       ok: false,
       error: { code: 'secret_unreadable' },
     })
-    expectOk(await call('PUT', `/credentials/${two.id}`, body('moved to')))
+    expect(expectOk(await call('PUT', `/credentials/${two.id}`, body('moved to'))).last_error).toBeUndefined()
     expect(management.states.get(1)?.credentials.some(({ isBroken }) => isBroken)).toBe(false)
   })
 })

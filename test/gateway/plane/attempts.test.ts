@@ -59,6 +59,21 @@ test('gateway#31 a refused connection and a name without address move on', async
   expect(classes(await record())).toEqual(['connect', 'connect', 'ok'])
 })
 
+test('gateway#31 a provider that is not reached is told with what kept it, and no address', async () => {
+  const { call, finished } = await startRig({
+    credentials: [credentialAt(1, { port: 1 })],
+    settings: { maxAttempts: 1 },
+  })
+  expect((await call('chat/completions', CHAT)).status).toBe(502)
+  expect(finished[0]?.attempts).toMatchObject([
+    { class: 'connect', unreached: 'the provider cannot be reached (ECONNREFUSED)' },
+  ])
+  const down = await startUpstream(refusal(503, 'down'))
+  const other = await startRig({ credentials: [credentialAt(1, down)], settings: { maxAttempts: 1 } })
+  expect((await other.call('chat/completions', CHAT)).status).toBe(502)
+  expect(other.finished[0]?.attempts).toMatchObject([{ class: 'transient', unreached: undefined }])
+})
+
 test('gateway#34 a missing deployment moves on; 400, 413 and 422 come back with the message of the provider, after one attempt', async () => {
   const missing = await pair(refusal(404, 'no such deployment', { code: 'DeploymentNotFound' }))
   expect((await missing.call('chat/completions', CHAT)).status).toBe(200)

@@ -118,7 +118,7 @@ test('gateway#33 a refused key rests 60 s, doubling to 15 min, and is told; a ch
     expect(router.healthOf(1).state).toBe('degraded')
   }
   expect(spans).toEqual([60, 120, 240, 480, 900, 900])
-  expect(rejected[0]).toMatchObject({ id: 1, message: 'bad key' })
+  expect(rejected[0]).toMatchObject({ id: 1, status: 401, message: 'bad key' })
   call(select('gpt-4o', { pin: '1' }), refused)
   expect(router.healthOf(1)).toMatchObject({ state: 'rejected' })
   router.recover(1)

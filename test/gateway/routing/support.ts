@@ -4,7 +4,7 @@ import { loadModelTable } from '../../../src/gateway/cost/load.ts'
 import { createUpstreams } from '../../../src/gateway/kinds/index.ts'
 import { createNetwork } from '../../../src/gateway/kinds/network.ts'
 import type { Alias, Settings, Surface } from '../../../src/gateway/model.ts'
-import type { AttemptOutcome, Candidate, Selection } from '../../../src/gateway/routing/candidate.ts'
+import type { AttemptOutcome, Candidate, Rejection, Selection } from '../../../src/gateway/routing/candidate.ts'
 import type { RoutingParts } from '../../../src/gateway/routing/organization.ts'
 import { Router } from '../../../src/gateway/routing/router.ts'
 import type {
@@ -77,7 +77,7 @@ export function routing(world: World, parts: Partial<RoutingParts> = {}, prices:
   const network = createNetwork({ allowedHosts: [], ca: undefined, connectMs: 1000 })
   onTestFinished(() => network.close())
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
-  const rejected: { id: number; until: number; message: string }[] = []
+  const rejected: ({ id: number; until: number } & Rejection)[] = []
   const router = new Router({
     clock,
     models: loadModelTable({ prices }),
@@ -87,7 +87,7 @@ export function routing(world: World, parts: Partial<RoutingParts> = {}, prices:
     queueLength: 2,
     queueWaitMs: 60_000,
     processes: () => 1,
-    onRejected: ({ id }, until, message) => rejected.push({ id, until, message }),
+    onRejected: ({ id }, until, rejection) => rejected.push({ id, until, ...rejection }),
     ...parts,
   })
   router.update(state)
