@@ -13,7 +13,7 @@ export interface EmbeddingDialect {
   /** The most texts of a call. */
   readonly batch: number
   write(texts: readonly string[], dimensions: number | undefined): Json
-  /** Undefined for what is no such answer. */
+  /** Undefined for what is no such answer; one may lack vectors and report its tokens all the same. */
   read(answer: Json): Embedded | undefined
 }
 
@@ -27,7 +27,7 @@ export function dialectOf({ upstream: { credential }, model, row }: Candidate): 
 const vector = z.array(z.number())
 
 const geminiAnswer = z.object({
-  embeddings: z.array(z.object({ values: vector })),
+  embeddings: z.array(z.object({ values: vector })).default([]),
   usageMetadata: z.object({ promptTokenCount: z.number().optional() }).optional(),
 })
 
@@ -74,14 +74,14 @@ const VERTEX: Omit<EmbeddingDialect, 'batch'> = {
   },
 }
 
-const titanAnswer = z.object({ embedding: vector, inputTextTokenCount: z.number().optional() })
+const titanAnswer = z.object({ embedding: vector.optional(), inputTextTokenCount: z.number().optional() })
 
 const TITAN: EmbeddingDialect = {
   batch: 1,
   write: ([inputText], dimensions) => optional({ inputText, dimensions }),
   read: (answer) => {
     const { data } = titanAnswer.safeParse(answer)
-    return data && { vectors: [data.embedding], tokens: data.inputTextTokenCount }
+    return data && { vectors: data.embedding ? [data.embedding] : [], tokens: data.inputTextTokenCount }
   },
 }
 

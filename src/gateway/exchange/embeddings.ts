@@ -103,7 +103,8 @@ export class Embeddings implements Exchange {
   #read(answer: Buffer, count: number): Embedded {
     const embedded = this.#dialect.read(parse(answer))
     if (embedded?.vectors.length === count) return embedded
-    throw brokenFault('upstream_invalid_response', 'the provider sent no vectors, or not one for each input')
+    const told = embedded && factsOf(embedded.tokens)
+    throw brokenFault('upstream_invalid_response', 'the provider sent no vectors, or not one for each input', told)
   }
 }
 

@@ -23,8 +23,11 @@ function readParsed(body: Buffer, request: InferenceRequest, isMistral: boolean,
   const answer = parseJson(body.toString('utf8'))
   const facts = answer && factsOf(answer, request)
   if (!answer || !facts) {
-    if (isMap(answer?.['error']) || typeof answer?.['error'] === 'string') throw eventFault(body.toString('utf8'), view)
-    throw brokenFault('upstream_invalid_response', 'the provider sent an answer that is none')
+    const told = answer && toldBy(answer, request)
+    if (isMap(answer?.['error']) || typeof answer?.['error'] === 'string') {
+      throw eventFault(body.toString('utf8'), view, undefined, told)
+    }
+    throw brokenFault('upstream_invalid_response', 'the provider sent an answer that is none', told)
   }
   if (request.surface === 'responses' && readResponse(answer)?.hasFailed) {
     throw eventFault(body.toString('utf8'), view, undefined, facts)
@@ -51,22 +54,16 @@ function vectorFacts(body: Buffer, encoding: Encoding): AnswerFacts | undefined 
 
 /** Undefined for what is no answer of the surface. Text is measured only where estimates need it. */
 function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefined {
-  const { model, id } = answer
-  const responseModel = typeof model === 'string' ? model : undefined
-  const responseId = typeof id === 'string' ? id : undefined
+  const told = toldBy(answer, request)
   switch (request.surface) {
     case 'chat': {
       const [choice]: unknown[] = Array.isArray(answer['choices']) ? answer['choices'] : []
       if (!isMap(choice) || !isMap(choice['message'])) return undefined
       const { finish_reason: reason } = choice
-      const groq = answer['x_groq']
-      const usage = openAiUsage(answer['usage']) ?? openAiUsage(isMap(groq) ? groq['usage'] : undefined)
       return {
-        responseModel,
-        responseId,
-        usage,
+        ...told,
         finishReason: typeof reason === 'string' ? openAiStop(reason) : undefined,
-        textBytes: usage ? 0 : textBytes(answer['choices']),
+        textBytes: told.usage ? 0 : textBytes(answer['choices']),
       }
     }
     case 'messages': {
@@ -74,9 +71,7 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
       if (!Array.isArray(answer['content'])) return undefined
       const { stop_reason: reason, content } = answer
       return {
-        responseModel,
-        responseId,
-        usage: anthropicUsage(answer['usage']),
+        ...told,
         finishReason: typeof reason === 'string' ? anthropicStop(reason) : undefined,
         textBytes: textBytes(content),
       }
@@ -85,8 +80,7 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
       const response = readResponse(answer)
       return (
         response && {
-          responseModel,
-          responseId,
+          ...told,
           usage: response.usage,
           finishReason: response.finishReason,
           textBytes: textBytes(answer['output']),
@@ -94,8 +88,18 @@ function factsOf(answer: Json, request: InferenceRequest): AnswerFacts | undefin
       )
     }
     case 'embeddings':
-      if (!isVectors(answer)) return undefined
-      return { responseModel, responseId, usage: openAiUsage(answer['usage']), finishReason: undefined, textBytes: 0 }
+      return isVectors(answer) ? told : undefined
+  }
+}
+
+/** What stands beside what was said, in an answer that is none too: tokens that were reported count. Contract: gateway.md 7.2. */
+function toldBy({ model, id, usage, x_groq: groq }: Json, { surface }: InferenceRequest): AnswerFacts {
+  const openAi = openAiUsage(usage) ?? openAiUsage(isMap(groq) ? groq['usage'] : undefined)
+  return {
+    ...NOTHING_SAID,
+    usage: surface === 'messages' ? anthropicUsage(usage) : openAi,
+    responseModel: typeof model === 'string' ? model : undefined,
+    responseId: typeof id === 'string' ? id : undefined,
   }
 }
 

@@ -4,9 +4,10 @@ import type { Json } from '../chat/json.ts'
 /** How vectors are written: numbers, or their bytes as little-endian float32. */
 export type Encoding = 'float' | 'base64'
 
-/** Whether these are vectors, as OpenAI answers them. */
+/** Whether these are vectors, one at least, as OpenAI answers them. */
 export const isVectors = (answer: Json): boolean =>
   Array.isArray(answer['data']) &&
+  answer['data'].length > 0 &&
   answer['data'].every(
     (each) => isMap(each) && (Array.isArray(each['embedding']) || typeof each['embedding'] === 'string'),
   )

@@ -129,6 +129,8 @@ class RawPlane implements Plane {
 
   /** @throws GatewayError what is wrong with path or method, or with the request for something that leaves no record */
   #serve(place: Place, message: IncomingMessage, family: Family, visit: Visit): void {
+    // It may have begun to end while it was found out who calls.
+    if (this.#isClosing) throw shuttingDown()
     if (place.kind === 'unknown') throw unknownUrl(place.path)
     const needed = place.kind === 'inference' || place.kind === 'count_tokens' ? 'POST' : 'GET'
     if (message.method !== needed) throw new MethodError(message.method ?? '', needed)

@@ -13,6 +13,8 @@ export class GoneError extends Error {
 export function readBody(request: IncomingMessage, maxBytes: number, done: (body: Buffer | Error) => void): void {
   const tooLarge = (): GatewayError =>
     new GatewayError('request_too_large', `the body is larger than ${maxBytes} bytes, the most that is taken`)
+  // Who went while it was found out who it is: nothing more comes of it.
+  if (request.destroyed) return done(new GoneError())
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return done(tooLarge())
   let chunks: Buffer[] | undefined = []
   let size = 0

@@ -47,10 +47,23 @@ describe('gateway#74 an openai relay', () => {
     })
   })
 
-  test.each(['', '{"data":[{"embedding":[1]}', '{"data":[{}]}', '{"object":"list"}'])('%j is no answer', (text) => {
-    expect(faultOf(() => embed(candidateOf('openai'), {}).answer(Buffer.from(text)))).toMatchObject({
-      class: 'transient',
-    })
+  test.each(['', '{"data":[{"embedding":[1]}', '{"data":[{}]}', '{"data":[]}', '{"object":"list"}'])(
+    '%j is no answer',
+    (text) => {
+      expect(faultOf(() => embed(candidateOf('openai'), {}).answer(Buffer.from(text)))).toMatchObject({
+        class: 'transient',
+      })
+    },
+  )
+
+  test('gateway#83 the tokens of an answer without vectors are told', () => {
+    for (const data of [[], [{}], undefined]) {
+      const given = bytesOf({ ...answer, data })
+      expect(faultOf(() => embed(candidateOf('openai'), {}).answer(given))).toMatchObject({
+        error: { code: 'upstream_invalid_response' },
+        facts: { usage: { input: 3, output: 0 }, responseModel: 'e' },
+      })
+    }
   })
 })
 
@@ -122,6 +135,24 @@ describe('gateway#74 providers with a form of their own', () => {
     expect(
       faultOf(() => embed(gemini, { input: ['a', 'b'] }).answer(bytesOf({ embeddings: [{ values: [1] }] }))),
     ).toMatchObject({ class: 'transient' })
+  })
+
+  test('gateway#83 the tokens of an answer with too few vectors, or none, are told', () => {
+    const counted = { usageMetadata: { promptTokenCount: 5 } }
+    for (const [candidate, given] of [
+      [gemini, { embeddings: [{ values: [1] }], ...counted }],
+      [gemini, counted],
+      [cohere, { embeddings: [] }],
+    ] as const) {
+      expect(faultOf(() => embed(candidate, { input: ['a', 'b'] }).answer(bytesOf(given)))).toMatchObject({
+        error: { code: 'upstream_invalid_response' },
+        facts: { usage: candidate === gemini ? { input: 5 } : undefined },
+      })
+    }
+    const bare = bytesOf({ inputTextTokenCount: 5 })
+    expect(faultOf(() => embed(titan, {}).answer(bare))).toMatchObject({ facts: { usage: { input: 5 } } })
+    const { split } = embed(titan, { input: ['a', 'b'] })
+    expect(split?.facts([bytesOf({ embedding: [1], inputTextTokenCount: 7 }), bare]).usage).toMatchObject({ input: 12 })
   })
 
   test('what some parts reported is told without the others', () => {

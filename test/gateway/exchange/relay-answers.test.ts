@@ -58,6 +58,19 @@ test('gateway#31 an answer without a message is none: another candidate may have
   }
 })
 
+test('gateway#83 what an answer without a message reported is told: its tokens count', () => {
+  const usage = { prompt_tokens: 9, completion_tokens: 4 }
+  const told = { usage: { input: 9, output: 4 }, responseModel: 'gpt-x' }
+  for (const fields of [{ choices: [] }, { error: { message: 'no', code: 'server_error' } }]) {
+    const given = spaced({ model: 'gpt-x', ...fields, usage })
+    expect(faultOf(() => chat(openai).answer(given))).toMatchObject({ class: 'transient', facts: told })
+  }
+  const message = spaced({ model: 'claude-x', usage: { input_tokens: 9, output_tokens: 4 } })
+  expect(faultOf(() => messages(candidateOf('anthropic')).answer(message))).toMatchObject({
+    facts: { usage: { input: 9, output: 4 }, responseModel: 'claude-x' },
+  })
+})
+
 test('usage that is absent or null is none', () => {
   const answered = (fields: object) =>
     chat(openai).answer(spaced({ choices: [{ message: { content: 'x' } }], ...fields })).facts.usage

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { classes, pair } from './pair.ts'
-import { CHAT, FRAMES, json, sse, TOKEN, type Script } from './support.ts'
+import { CHAT, FRAMES, json, SESSION, sse, TOKEN, USER, type Script } from './support.ts'
 
 test.each(['before the answer', 'before content', 'in the stream'])(
   'gateway#41 a client that goes %s takes the call along',
@@ -39,6 +39,22 @@ test('gateway#41 a client that goes while its body comes, or while it waits, lea
   setImmediate(() => socket.destroy())
   expect(await record()).toMatchObject({ outcome: 'client_closed', surface: 'messages', model_requested: '' })
   expect(upstreams[0].seen).toEqual([])
+})
+
+test('gateway#41 a client that goes while its session is looked up leaves a record, and nothing behind', async () => {
+  const leaving = new AbortController()
+  let tellGone: () => void = () => undefined
+  const gone = new Promise<void>((resolve) => (tellGone = resolve))
+  const find = async () => {
+    leaving.abort()
+    await gone
+    return { user: { id: USER, organization_id: 1 } }
+  }
+  const parts = { sessions: { ended: 0, find }, logRequest: tellGone }
+  const { open, plane, record } = await pair(json(), json(), { parts })
+  open('chat/completions', CHAT, { token: SESSION, signal: leaving.signal }).catch(() => undefined)
+  expect(await record()).toMatchObject({ outcome: 'client_closed', status: 499, user_id: USER })
+  expect(plane.activeRequests(1)).toBe(0)
 })
 
 test('gateway#41 a client that goes takes along the calls that it sent before it had an answer', async () => {

@@ -11,11 +11,13 @@ import {
   json,
   MESSAGE,
   refusal,
+  SESSION,
   sse,
   startRig,
   startUpstream,
   STREAM,
   TOKEN,
+  USER,
   type RigOptions,
   type Script,
 } from './support.ts'
@@ -305,6 +307,19 @@ test('gateway#81 at the end of the process new calls are refused, running ones e
   const told = records.map(({ outcome, error_code: code }) => `${outcome} ${code}`)
   expect(new Set(told)).toEqual(new Set(['client_closed undefined', 'error shutting_down']))
   expect(told).toHaveLength(3)
+})
+
+test('gateway#81 whose session is known only when the process ends is refused, and calls nobody', async () => {
+  const find = async () => {
+    await plane.close()
+    return { user: { id: USER, organization_id: 1 } }
+  }
+  const { call, plane, upstream, records } = await rig(json(), { parts: { sessions: { ended: 0, find } } })
+  expect(await call('chat/completions', CHAT, { token: SESSION })).toMatchObject({
+    status: 503,
+    body: { error: { code: 'shutting_down' } },
+  })
+  expect([upstream.seen, records]).toEqual([[], []])
 })
 
 test('gateway#81 a stream that ends in time ends well', async () => {
