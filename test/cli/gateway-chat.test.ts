@@ -30,7 +30,10 @@ describeInPlaces('mem gateway chat', (place) => {
     )
     expect(whole.code).toBe(0)
     expect(model().received.at(-1)?.body).toMatchObject({
-      messages: [{ role: 'user', content: 'From a pipe' }],
+      messages: [
+        { role: 'system', content: 'Answer in JSON.' },
+        { role: 'user', content: 'From a pipe' },
+      ],
       response_format: { type: 'json_object' },
     })
     const picture = file('dot.png', Buffer.from('89504e470d0a1a0a', 'hex'))
@@ -46,6 +49,24 @@ describeInPlaces('mem gateway chat', (place) => {
     expect(withKey.code).toBe(0)
     const models = await mem(['gateway', 'models'], { env: { MEM_SESSION_TOKEN: '', MEM_GATEWAY_KEY: token } })
     expect(models.stdout).toContain('fast  alias\n')
+  })
+
+  test('gateway#110 chat --json: providers want the word JSON, which is added where nobody says it', async () => {
+    const sent = async (prompt: string, ...more: string[]): Promise<unknown> => {
+      const said = await mem(['gateway', 'chat', prompt, '--model', 'fast', '--json', ...more])
+      expect(said.code).toBe(0)
+      return model().received.at(-1)?.body
+    }
+    const user = (content: string): object => ({ role: 'user', content })
+    expect(await sent('Three colours as json')).toMatchObject({ messages: [user('Three colours as json')] })
+    expect(await sent('Three colours', '--system', 'You speak JSON.')).toMatchObject({
+      messages: [{ role: 'system', content: 'You speak JSON.' }, user('Three colours')],
+    })
+    expect(await sent('Three colours', '--system', 'Be brief.')).toMatchObject({
+      messages: [{ role: 'system', content: 'Be brief.\nAnswer in JSON.' }, user('Three colours')],
+    })
+    const { stdout } = await mem(['gateway', 'chat', '--help'])
+    expect(stdout.replace(/\s+/g, ' ')).toContain('With a virtual key, only --no-stream tells the cost')
   })
 
   test('gateway#110 chat: exit codes', async () => {
@@ -78,6 +99,21 @@ describeInPlaces('mem gateway chat', (place) => {
     expect(
       await mem(['gateway', 'chat', 'hi', '--model', 'fast'], { env: { MEM_ENDPOINT: 'http://127.0.0.1:9' } }),
     ).toMatchObject({ code: 4, stderr: expect.stringContaining('cannot reach') })
+  })
+
+  test('gateway#110 chat: what is refused comes with what to do next', async () => {
+    const refused = async (status: number, code: string, message = 'no'): Promise<string> => {
+      const server = await openServer((_, response) => {
+        const head = { 'content-type': 'application/json', 'retry-after': '7' }
+        response.writeHead(status, head).end(JSON.stringify({ error: { message, code } }))
+      })
+      const chat = ['gateway', 'chat', 'hi', '--model', 'fast']
+      return (await mem(chat, { env: { MEM_ENDPOINT: server } })).stderr
+    }
+    expect(await refused(429, 'upstream_rate_limited')).toBe('error: no (upstream_rate_limited)\n  Try again in 7 s.\n')
+    expect(await refused(403, 'price_unknown')).toMatch(/gateway\.prices.*--budget-unknown-price allow/)
+    expect(await refused(429, 'budget_exceeded')).toMatch(/\n.*mem gateway cost/)
+    expect(await refused(502, 'upstream_credentials_rejected')).toMatch(/\n.*credentials list.*--api-key-file/)
   })
 
   test('gateway#110 chat: a key that no header can carry is refused, and not told', async () => {

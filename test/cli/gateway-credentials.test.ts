@@ -1,10 +1,16 @@
 import { expect, test } from 'vitest'
-import { describeInPlaces } from '../platform/support.ts'
+import { describeInPlaces, PASSWORD } from '../platform/support.ts'
 import { gatewayCli, leftOut, VERBS } from './gateway-support.ts'
 import { runCli, type CliResult } from './run-cli.ts'
 
 describeInPlaces('mem gateway credentials', (place) => {
   const { model, file, mem, gateway, json } = gatewayCli(place)
+  /** The session of a new member. */
+  const memberToken = async (email: string): Promise<string> => {
+    const env = { MEM_PASSWORD: PASSWORD }
+    expect(await mem(['platform', 'users', 'add', '--email', email], { env })).toMatchObject({ code: 0 })
+    return JSON.parse((await mem(['login', '--email', email, '-o', 'json'], { env })).stdout).token
+  }
 
   test('gateway#109 credentials: add, list, update, test, disable, enable, remove', async () => {
     const { base_url: baseUrl } = model().credential
@@ -80,6 +86,9 @@ describeInPlaces('mem gateway credentials', (place) => {
     expect(await gateway('credentials', 'test', 'main')).toMatch(/^main {2}works {2}auth {2}\d+ ms {2}\d+ models\n$/)
     expect(await gateway('credentials', 'disable', 'main')).toContain('disabled')
     expect(await gateway('credentials', 'enable', 'main')).toContain('healthy')
+    const tier = (priority: string): Promise<string> => gateway('credentials', 'update', 'main', '--priority', priority)
+    expect(await tier('2')).toMatch(/ {2}weight 1 {2}priority 2\n$/)
+    expect(await tier('0')).toMatch(/ {2}weight 1\n$/)
     expect(await gateway('credentials', 'list', '--provider', 'openai-compatible', '-q')).toMatch(/^\d+\n$/)
 
     const wrong = await mem(
@@ -92,6 +101,9 @@ describeInPlaces('mem gateway credentials', (place) => {
     const refused = await mem(['gateway', 'credentials', 'test', 'wrong'])
     expect(refused).toMatchObject({ code: 4, stdout: expect.stringContaining('does not work') })
     expect(refused.stderr).not.toContain('not-the-key')
+    const chat = ['gateway', 'chat', 'hi', '--model', 'local-model', '--credential', 'wrong']
+    expect(await mem(chat)).toMatchObject({ code: 3 })
+    expect(await gateway('credentials', 'list')).toMatch(/ {2}wrong .* {2}rejected {2}until \d{4}-\S+Z {2}weight 1 {2}/)
     expect(await gateway('credentials', 'remove', 'wrong', '--force')).toBe('wrong  removed\n')
   })
 
@@ -301,6 +313,38 @@ describeInPlaces('mem gateway credentials', (place) => {
     await fails([], ['--prune'], /saved: it is a member of user\n.*--force/)
     expect(await apply([{ ...moved, api_key_env: 'KEY' }])).toMatchObject({ code: 0, stdout: 'saved  updated\n' })
     await gateway('credentials', 'remove', 'saved', '--force')
+  })
+
+  test('gateway#109 what is refused comes with a hint that helps', async () => {
+    const add = ['gateway', 'credentials', 'add', '--name', 'r']
+    const local = [...add, '--provider', 'openai-compatible', '--base-url']
+    const metadata = await mem([...local, 'http://169.254.169.254/v1'])
+    expect(metadata).toMatchObject({ code: 4, stderr: expect.stringContaining('it is never called') })
+    expect(metadata.stderr).not.toContain('allowed_hosts')
+    expect(await mem([...local, 'https://10.0.0.1/v1'])).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('whoever runs the server can allow it in gateway.allowed_hosts'),
+    })
+    const role = ['--provider', 'bedrock', '--config', 'region=us-east-1', '--config', 'use_runtime_role=true']
+    const refused = await mem([...add, ...role])
+    expect(refused).toMatchObject({ stderr: expect.stringMatching(/runtime_roles names \(forbidden\)\n.*mem\.yaml/) })
+    expect(refused.stderr).not.toContain('Ask an admin')
+    const keyToken = (await gateway('keys', 'add', '--name', 'asker', '--quiet')).trim()
+    expect(await mem(['gateway', 'usage', '--session-token', keyToken])).toMatchObject({
+      stderr: expect.stringMatching(/session of a person.*\n.*mem login/),
+    })
+    const member = await memberToken('dora@example.org')
+    expect(await mem(['gateway', 'audit', '--session-token', member])).toMatchObject({
+      stderr: expect.stringMatching(/permission admin.*\n.*Ask an admin/),
+    })
+    expect(await mem(['gateway', 'keys', 'add', '--name', 'x', '--session-token', member])).toMatchObject({
+      stderr: expect.stringMatching(/member_keys is off.*\n.*gateway settings --member-keys/),
+    })
+    await gateway('groups', 'add', '--name', 'holds', '--member', 'main')
+    expect(await mem(['gateway', 'credentials', 'remove', 'main'])).toMatchObject({
+      stderr: expect.stringMatching(/member of the aliases holds.*\n.*gateway credentials remove <name> --force/),
+    })
+    await gateway('groups', 'remove', 'holds')
   })
 
   test('gateway#109 a terminal is asked for what is missing, unseen where it is secret, and offered a test', async () => {

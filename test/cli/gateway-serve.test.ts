@@ -60,7 +60,11 @@ describeInPlaces('gateway#108 mem gateway', (place) => {
 
   test('gateway#108 an empty store: the command is told, calls are 503', async () => {
     const { url, stderr, stop } = await serve()
-    expect(stderr()).toContain('mem platform init --organization <name> --email <you@example.org>')
+    // As the server was started: elsewhere, the command would make another store.
+    const config = join(place().directory, 'mem.yaml')
+    expect(stderr()).toContain(
+      `mem platform init --organization <name> --email <you@example.org> --config '${config}'\n`,
+    )
     const answer = await fetch(`${url}/rest/v1/llm-gateway/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer mvk_${'a'.repeat(43)}` },
@@ -90,6 +94,11 @@ describeInPlaces('gateway#108 mem gateway', (place) => {
     const add = ['gateway', 'credentials', 'add', '--provider', 'openai-compatible', '--name', 'main']
     const address = ['--base-url', String(fake?.credential['base_url']), '--api-key-env', 'PROVIDER_KEY']
     expect(await mem([...add, ...address], at)).toMatchObject({ code: 0, stderr: '' })
+    expect(await mem(['gateway', 'models'], at)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringMatching(/no model is known by name.*--explain <name>/),
+    })
     const said = await mem(['gateway', 'chat', 'hi', '--model', 'local-model'], at)
     expect(said).toMatchObject({ code: 0, stdout: expect.stringMatching(/.+\n/) })
     expect(await stop()).toBe(0)

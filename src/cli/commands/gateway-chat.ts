@@ -23,7 +23,9 @@ export const chat = defineCommand({
     credential: { value: 'credential', help: 'Only through this one, by name or id' },
     ...ACCESS_FLAGS,
   },
-  notes: 'The answer goes to standard output; tokens and cost to standard error. Exit code 130 after Ctrl-C.',
+  notes:
+    'The answer goes to standard output; tokens and cost to standard error. With a virtual key, only --no-stream tells ' +
+    'the cost. Exit code 130 after Ctrl-C.',
   examples: [
     'gateway chat "Why is the sky blue?" --model gpt-5-mini',
     'gateway chat - --model claude-opus-4-7 --system "Summarise in three lines." < report.txt',
@@ -43,7 +45,7 @@ export const chat = defineCommand({
     const body = {
       model: input.model,
       messages: [
-        ...(input.system === undefined ? [] : [{ role: 'system', content: input.system }]),
+        ...systemOf(input.system, input.json && !/json/i.test(prompt)),
         { role: 'user', content: contentOf(prompt, input.image) },
       ],
       ...(input.json && { response_format: { type: 'json_object' } }),
@@ -67,6 +69,13 @@ export const chat = defineCommand({
     })
   },
 })
+
+/** OpenAI refuses to answer in JSON when no message has the word. */
+function systemOf(text: string | undefined, asksJson: boolean | undefined): object[] {
+  const line = asksJson && !/json/i.test(text ?? '') ? ['Answer in JSON.'] : []
+  const content = [...(text === undefined ? [] : [text]), ...line].join('\n')
+  return content === '' ? [] : [{ role: 'system', content }]
+}
 
 function contentOf(prompt: string, images: readonly string[]): string | object[] {
   if (images.length === 0) return prompt

@@ -25,14 +25,16 @@ const CREDENTIAL = { credential: { help: 'Its name, or its id' } } as const
 const SCOPES = ['organization', 'user'] as const
 const MODES = ['auth', 'chat', 'embeddings'] as const
 
-const row = ({ id, name, provider, scope, enabled, health, default_model, weight, last_error }: Credential): Row => [
-  id,
-  name,
-  provider,
-  scope === 'user' ? 'private' : undefined,
+const row = ({ priority, enabled, health, default_model, weight, last_error, ...credential }: Credential): Row => [
+  credential.id,
+  credential.name,
+  credential.provider,
+  credential.scope === 'user' ? 'private' : undefined,
   enabled ? health.state : 'disabled',
+  enabled && health.cooldown_until !== undefined ? `until ${health.cooldown_until}` : undefined,
   default_model,
   `weight ${weight}`,
+  priority === 0 ? undefined : `priority ${priority}`,
   last_error?.message,
 ]
 

@@ -79,8 +79,8 @@ export const add = defineCommand({
     ...SESSION_FLAG,
   },
   examples: [
-    'gateway groups add --name fast --member main,model=gpt-5-mini,weight=3 --member az,weight=1',
-    'gateway groups add --name best --strategy ordered --member claude --member main --fallback-model fast',
+    'gateway groups add --name fast --member main,model=gpt-5-mini,weight=3 --member az,model=gpt-5-mini',
+    'gateway groups add --name best --strategy ordered --member claude,model=claude-opus-4-7 --member main,model=gpt-5 --fallback-model fast',
   ],
   async run(context, input) {
     const body = { ...(await bodyOf(context, input, {}, input)), ...given({ name: input.name, scope: input.scope }) }

@@ -31,7 +31,9 @@ export const models = defineCommand({
       const { token } = await accessOf(context, input)
       const call = { method: 'GET', path: path`/rest/v1/llm-gateway/v1/models` }
       const answer = await callRest<{ data: Model[] }>(context, { 'session-token': token }, call, 'data')
-      return output.list(answer, answer.data, ({ id, owned_by }) => [id, owned_by])
+      await output.list(answer, answer.data, ({ id, owned_by }) => [id, owned_by])
+      if (answer.data.length === 0) output.note(NONE)
+      return
     }
     const key = input.key === undefined ? undefined : await find(context, input, KEYS, input.key)
     const body = given({ model: input.explain, surface: input.surface, key_id: key?.id })
@@ -49,6 +51,11 @@ export const models = defineCommand({
     ])
   },
 })
+
+/** An open kind serves names that nobody has written down. */
+const NONE =
+  'no model is known by name; a group, or --default-model, --allow and --map of a credential, give names. Credentials of ' +
+  'open kinds, as openai-compatible, may serve others: mem gateway models --explain <name>'
 
 interface Filters {
   explain: string | undefined

@@ -16,7 +16,8 @@ const sessionSchema = z.looseObject({
 
 export const login = defineCommand({
   flags: { email: { value: 'address', required: true, help: 'Your e-mail address' }, ...PASSWORD_FLAG },
-  notes: 'Keeps the session in ~/.mem/session.json for the verbs of `mem platform`, at this --endpoint only.',
+  notes:
+    'Keeps the session in ~/.mem/session.json for the verbs of `mem platform` and `mem gateway`, at this --endpoint only.',
   examples: ['login --email ada@example.org', 'login --email ada@example.org --password-file - < password'],
   async run(context, { email, 'password-file': file }) {
     const { io, output, settings } = context

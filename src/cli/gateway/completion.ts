@@ -44,7 +44,7 @@ export async function openCompletion(
   }).catch((error: unknown) => {
     throw signal.aborted ? error : new MemoryNetworkError(`cannot reach ${endpoint}`, error)
   })
-  if (!response.ok) throw refusal(response.status, jsonOf(await response.text()))
+  if (!response.ok) throw refusal(response.status, jsonOf(await response.text()), response.headers.get('retry-after'))
   if (isCompletion(response, 'stream' in body)) return response
   await response.body?.cancel()
   throw foreignAnswer(context.settings)
@@ -125,17 +125,27 @@ const endedOf = (counted: z.infer<typeof usage>, finish: string | null | undefin
 /** Of an error inside a stream. */
 const EXIT_STATUS = 502
 
-function refusal(status: number, value: unknown): CliError {
+/** @param wait in seconds, until the same call may do */
+function refusal(status: number, value: unknown, wait: string | null = null): CliError {
   const { data } = failure.safeParse(value)
   if (!data) return new CliError(exitOfStatus(status), `HTTP status ${status}`, 'Does this server have the gateway?')
   const { message, code } = data.error
-  return new CliError(exitOfStatus(status), code ? `${message} (${code})` : message, HINTS[code ?? ''])
+  const later = wait === null ? undefined : `Try again in ${wait} s.`
+  return new CliError(exitOfStatus(status), code ? `${message} (${code})` : message, HINTS[code ?? ''] ?? later)
 }
 
 const HINTS: Readonly<Record<string, string>> = {
   invalid_api_key: LOG_IN_OR_KEY,
   model_not_found: '`mem gateway models` lists the names; `mem gateway models --explain <name>` tells why.',
   no_available_credential: '`mem gateway credentials list` shows what is wrong with them.',
-  upstream_credentials_rejected: 'Give the key anew: mem gateway credentials update <name> --api-key-file <file>',
-  not_initialized: "On the server's machine: mem platform init --organization <name> --email <you@example.org>",
+  upstream_credentials_rejected:
+    '`mem gateway credentials list` shows which, and why; a new key: mem gateway credentials update <name> --api-key-file <file>',
+  model_blocked: '`mem gateway settings` shows what is blocked.',
+  model_not_allowed: '`mem gateway keys update <key> --allow <model>` allows more.',
+  price_unknown:
+    'Whoever runs the server can give the price, in gateway.prices of its mem.yaml; a budget with --budget-unknown-price ' +
+    'allow (--user-budget-unknown-price) lets such calls through.',
+  budget_exceeded: '`mem gateway cost` shows the budgets.',
+  not_initialized:
+    "On the server's machine, with its --config and --data-dir: mem platform init --organization <name> --email <you@example.org>",
 }

@@ -8,20 +8,25 @@ import { pointTo, reachable, serveUntilStopped } from '../commands/serve.ts'
 /** Serves platform and gateway alone. @param flags by the names that the configuration knows */
 export async function serveGateway(io: Io, flags: Readonly<Record<string, unknown>>): Promise<void> {
   const config = loadConfig({ flags, env: io.env })
-  await offerOrganization(io, config)
+  await offerOrganization(io, config, initCommand(flags))
   await serveUntilStopped(io, config, ['platform', 'gateway'], (url) => welcome(url, config.storage.data_dir))
 }
 
-const INIT = 'mem platform init --organization <name> --email <you@example.org>'
+/** For the store of this server, wherever its flags say that it lies. */
+const initCommand = (flags: Readonly<Record<string, unknown>>): string =>
+  ['config', 'data-dir'].reduce(
+    (command, name) => (typeof flags[name] === 'string' ? `${command} --${name} '${flags[name]}'` : command),
+    'mem platform init --organization <name> --email <you@example.org>',
+  )
 
 /** Without an organization nobody can log in: a person is asked for it, a log says how to make it. */
-async function offerOrganization(io: Io, config: Config): Promise<void> {
+async function offerOrganization(io: Io, config: Config, command: string): Promise<void> {
   const isEmpty = !(await withPlatform(config, { upgrade: config.platform.auto_migrate }, ({ organizations }) =>
     organizations.isInitialized(),
   ))
   if (!isEmpty) return
   if (!canAsk(io) || !(await confirm(io, 'There is no organization yet. Make the first one now?'))) {
-    io.stderr.write(`there is no organization yet, calls are answered 503: ${INIT}\n`)
+    io.stderr.write(`there is no organization yet, calls are answered 503: ${command}\n`)
     return
   }
   const organization = await line(io, 'Name of the organization', '')

@@ -92,13 +92,15 @@ const connection = (context: Context, token?: string): Connection => ({
   timeoutMs: context.settings.timeoutMs,
 })
 
+const text = z.string().optional().catch(undefined)
 const envelope = z.object({
   error: z.object({
     code: z.string(),
     message: z.string(),
-    details: z.object({ resource: z.string() }).optional().catch(undefined),
+    details: z.object({ resource: text, setting: text, reason: text, permission: text }).catch({}),
   }),
 })
+type Refusal = z.infer<typeof envelope>['error']
 
 async function explained<T>(work: Promise<T>): Promise<T> {
   try {
@@ -107,11 +109,21 @@ async function explained<T>(work: Promise<T>): Promise<T> {
     if (!(error instanceof MemoryApiError)) throw error
     const { data } = envelope.safeParse(jsonOf(error.rawBody))
     if (!data) throw new CliError(exitOfStatus(error.status), error.message, 'Does this server have the platform?')
-    const { code, message, details } = data.error
-    const hint =
-      details?.resource === 'path' ? 'Check --endpoint (MEM_ENDPOINT): it has no path of its own.' : HINTS[code]
-    throw new CliError(exitOfStatus(error.status), `${message} (${code})`, hint)
+    const { code, message } = data.error
+    throw new CliError(exitOfStatus(error.status), `${message} (${code})`, hintOf(data.error))
   }
+}
+
+function hintOf({ code, details: { resource, setting, reason, permission } }: Refusal): string | undefined {
+  if (resource === 'path') return 'Check --endpoint (MEM_ENDPOINT): it has no path of its own.'
+  if (reason === 'in_use') return 'Take it out of them first, or: mem gateway credentials remove <name> --force'
+  if (setting === 'gateway.runtime_roles') {
+    return "Whoever runs the server can name the organization there, in the server's mem.yaml; or give a key instead."
+  }
+  if (setting !== undefined) return `An admin can turn it on: mem gateway settings --${setting.replaceAll('_', '-')}`
+  // It is not what the caller may do, but that the token is a key.
+  if (code === 'forbidden' && permission === undefined) return LOG_IN
+  return HINTS[code]
 }
 
 const LOG_IN = 'Log in: mem login --email <you@example.org>'
@@ -125,7 +137,7 @@ export const HINTS: Readonly<Record<string, string>> = {
   forbidden: 'Ask an admin of the organization, or a manager of the project.',
   not_found: "Check the id or name: the noun's `list` shows what there is for you.",
   secret_required: 'The address changes: give every secret again, so that none goes where it was not meant for.',
-  address_refused: "gateway.allowed_hosts in the server's mem.yaml names the private addresses that may be called.",
-  not_initialized: "On the server's machine: mem platform init --organization <name> --email <you@example.org>",
+  not_initialized:
+    "On the server's machine, with its --config and --data-dir: mem platform init --organization <name> --email <you@example.org>",
   internal: "The server's log says more, under the request id that --verbose shows.",
 }

@@ -13,6 +13,8 @@ const PLAIN = /^https?:\/\/[^\s/\\@]+(?:\/[^\s\\]*)?$/i
  * @throws invalid_request 400, address_refused 422. Contract: gateway.md 10.2
  */
 export function checkAddress(field: string, text: string, entries: readonly string[]): void {
+  // Before the form, whose words would send people to allow http there.
+  refuseMetadata(text)
   const fault =
     text.length > 2048
       ? 'must have 2048 characters at most'
@@ -20,7 +22,12 @@ export function checkAddress(field: string, text: string, entries: readonly stri
   if (fault !== undefined) throw invalidRequest(`${field} ${fault}`, field)
   const url = new URL(text)
   const host = plainHost(url.hostname)
-  if (host === 'metadata.google.internal' || isMetadata(host)) throw addressRefused(host, { mayBeAllowed: false })
   if (isIP(host) === 0 || isPublic(host) || allowedHosts(entries).admits(host, portOf(url))) return
   throw addressRefused(host, { mayBeAllowed: true })
+}
+
+/** @throws address_refused 422 */
+function refuseMetadata(text: string): void {
+  const host = URL.canParse(text) ? plainHost(new URL(text).hostname) : ''
+  if (host === 'metadata.google.internal' || isMetadata(host)) throw addressRefused(host, { mayBeAllowed: false })
 }

@@ -29,6 +29,18 @@ const serviceAccount = z
     `must be the JSON key of a service account, with client_email, private_key and no token_uri but ${TOKEN_URI}`,
   )
 
+/** What follows an endpoint in the addresses that Azure's pages show. Proxies may have a path, and end it as they like. */
+const BEHIND_ENDPOINT = /\/openai\/(?:v1|deployments)(?:\/|$)|\.azure\.com(?::443)?\/openai\/?$/i
+
+/** The address of azure-openai, to which `/openai/…` is added. Contract: gateway.md 5.2. */
+export const azureAddress = z
+  .string()
+  .refine(
+    (text) => !BEHIND_ENDPOINT.test(text),
+    'must end before /openai, as https://<resource>.openai.azure.com: what follows comes from deployment and api_version ' +
+      '(v1 for /openai/v1)',
+  )
+
 const isFilled = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 const none = z.strictObject({})
@@ -41,7 +53,7 @@ export const CONFIGS = {
   }),
   gemini: z.strictObject({ api_version: version.default('v1beta') }),
   'azure-openai': z.strictObject({
-    endpoint: z.string(),
+    endpoint: azureAddress,
     deployment: clearable(modelName),
     api_version: version.default('2024-10-21'),
     base_model: clearable(modelName),

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { KINDS, type Kind } from '../model.ts'
-import { CONFIGS, SECRETS } from './config.ts'
+import { azureAddress, CONFIGS, SECRETS } from './config.ts'
 import {
   byName,
   clearable,
@@ -60,6 +60,11 @@ function byKind<T extends Fields>(request: T, context: z.RefinementCtx) {
       if (unknown === undefined) context.issues.push({ ...issue, path: ['config', ...issue.path], input: undefined })
       else context.addIssue({ code: 'custom', path: ['config', unknown], message: knownFields(provider) })
     }
+    return z.NEVER
+  }
+  const address = provider === 'azure-openai' ? azureAddress.optional().safeParse(request.base_url) : undefined
+  if (address?.error) {
+    for (const issue of address.error.issues) context.issues.push({ ...issue, path: ['base_url'], input: undefined })
     return z.NEVER
   }
   const fault = headerFault({ kind: provider, config: read.data }, headers)

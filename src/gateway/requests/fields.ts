@@ -45,8 +45,12 @@ export const byName = <V extends z.ZodType>(name: z.ZodType<string, string>, val
 
 const modelPattern = modelName.refine((text) => !text.slice(0, -1).includes('*'), 'must have * only at its end')
 
-/** Names, or globs with one `*` at the end. */
-export const modelPatterns = z.array(modelPattern).max(1000, 'must have 1000 entries at most').default([])
+/** Names, or globs with one `*` at the end; each counts once. */
+export const modelPatterns = z
+  .array(modelPattern)
+  .max(1000, 'must have 1000 entries at most')
+  .transform((patterns) => [...new Set(patterns)])
+  .default([])
 
 export const id = z.int('must be a whole number').min(1, 'must be 1 or more')
 const atLeastOne = z.int('must be a whole number').min(1, 'must be 1 or more').optional()

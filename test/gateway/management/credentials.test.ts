@@ -361,9 +361,33 @@ describeGateway('credentials', (api) => {
     ]) {
       expectError(await call('POST', '/credentials', openAi({ base_url })), 422, 'address_refused', { host })
     }
+    // Before its form: who allows the host for http finds it refused all the same.
+    const http = await call('POST', '/credentials', openAi({ base_url: 'http://169.254.169.254/latest' }))
+    expectError(http, 422, 'address_refused', { host: '169.254.169.254' })
     const azure = { provider: 'azure-openai', config: { endpoint: 'http://acme.openai.azure.com' } }
     expectError(await call('POST', '/credentials', openAi(azure)), 400, 'invalid_request', { field: 'config.endpoint' })
     await create({ base_url: 'http://127.0.0.1:9999/v1' })
+  })
+
+  test('the endpoint of azure-openai ends before the paths that are added to it', async () => {
+    const azure = (endpoint: string, fields: object = {}) =>
+      call('POST', '/credentials', openAi({ provider: 'azure-openai', config: { endpoint }, ...fields }))
+    for (const endpoint of [
+      'https://acme.openai.azure.com/openai/v1',
+      'https://acme.openai.azure.com/openai/v1/',
+      'https://acme.openai.azure.com/openai/deployments/gpt/chat/completions',
+      'https://acme.openai.azure.com/openai',
+      'https://proxy.example.org/models/openai/v1',
+    ]) {
+      const refused = await azure(endpoint)
+      expectError(refused, 400, 'invalid_request', { field: 'config.endpoint' })
+      expect(refused.body.error.message).toMatch(/must end before \/openai.*api_version/)
+      const replaced = await azure('https://acme.openai.azure.com', { base_url: endpoint })
+      expectError(replaced, 400, 'invalid_request', { field: 'base_url' })
+    }
+    for (const endpoint of ['https://acme.openai.azure.com/', 'https://proxy.example.org/openai']) {
+      expectOk(await azure(endpoint), 201)
+    }
   })
 
   test('an organization has 500 credentials at most', async () => {
