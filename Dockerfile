@@ -30,5 +30,5 @@ USER node
 WORKDIR /data
 VOLUME /data
 EXPOSE 7777
-ENTRYPOINT ["node", "/app/bin/mem.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=32", "/app/bin/mem.js"]
 CMD ["serve"]

@@ -37,6 +37,8 @@ import { machine } from './support/measure.ts'
 const UPSTREAM_PORT = 9901
 const PORT = 9941
 const BARE_PORT = 9942
+/** As `npm start`, the image and the service of docs/run-as-a-service.md start it. */
+const ROOM = '--max-semi-space-size=32'
 
 /** Each in a folder of its own, as the driver wants them; the overrides let the published peer stream. */
 const PEERS = {
@@ -62,7 +64,7 @@ async function sideBySide(directory: string, given: readonly string[]): Promise<
   const { env, key } = await install(directory, configFor(UPSTREAM_PORT), credentialsFor(UPSTREAM_PORT))
   const ours = {
     name: 'ours',
-    cmd: [process.execPath, PROGRAM, 'serve', ...SERVICES, '--addr', `127.0.0.1:${PORT}`],
+    cmd: [process.execPath, ROOM, PROGRAM, 'serve', ...SERVICES, '--addr', `127.0.0.1:${PORT}`],
     cwd: directory,
     env,
     url: `http://127.0.0.1:${PORT}/rest/v1/llm-gateway/v1/chat/completions`,

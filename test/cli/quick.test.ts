@@ -94,10 +94,13 @@ const LOAD = `
   require('./bin/quick.js').loadQuick(process.argv[1])
 `
 
+const SERVER = ['--gc-memory-reducer-start-delay-ms=300000', '--max-semi-space-size=0']
+
 test.each([
-  ['quick', []],
-  ['quick-server', ['--gc-memory-reducer-start-delay-ms=300000']],
-])('%s starts with what was compiled of it, under the same flags', (name, flags) => {
-  const told = execFileSync(process.execPath, ['-e', LOAD, name], { cwd: packageRoot, encoding: 'utf8' })
+  ['quick', [], []],
+  ['quick-server', [], SERVER],
+  ['quick-server', ['--max-semi-space-size=32'], SERVER],
+])('%s starts with what was compiled of it, under the same flags: %j', (name, started, flags) => {
+  const told = execFileSync(process.execPath, [...started, '-e', LOAD, name], { cwd: packageRoot, encoding: 'utf8' })
   expect(JSON.parse(told)).toEqual({ flags, isRejected: false })
 })
