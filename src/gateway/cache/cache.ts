@@ -115,7 +115,8 @@ const choicesOf = (body: Buffer): Json[] => mapsOf(mapOf(jsonOf(body.toString())
 function say({ request, caller, overheadMs, sink }: CacheCall, { body, usage, dropped }: Answer, ageMs: number): 'hit' {
   const form = request.stream ? FORMS[request.surface] : undefined
   const kept: Json = form ? mapOf(JSON.parse(body.toString())) : {}
-  const bytes = form ? Buffer.from(form.toStream(kept, asksUsage(request.json()) ? usage : undefined)) : body
+  const told = asksUsage(request.json()) ? usage : undefined
+  const bytes = form ? Buffer.from(form.toStream(kept, told, body)) : body
   sink.head(200, [
     ...(form ? STREAM_HEADERS : ['content-type', 'application/json', 'content-length', String(bytes.length)]),
     ...(!form && caller.state.settings.cost_tracking ? ['x-mem-cost', '0'] : []),

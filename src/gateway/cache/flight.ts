@@ -1,4 +1,5 @@
 import { isMap } from '../../base/json.ts'
+import { writeJson } from '../chat/raw-json.ts'
 import { EventReader } from '../relay/sse.ts'
 import type { AnswerSink } from '../plane/sink.ts'
 import type { Assembly, Form } from './form.ts'
@@ -101,7 +102,7 @@ export class Flight implements AnswerSink {
     if (this.#isOdd) return undefined
     try {
       const answer = this.#assembly.whole(usage)
-      return answer && Buffer.from(JSON.stringify(answer))
+      return answer && Buffer.from(writeJson(answer))
     } catch {
       return undefined
     }

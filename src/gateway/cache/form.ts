@@ -9,14 +9,17 @@ import { ResponsesForm } from './responses-form.ts'
 export interface Form {
   /** Reads a stream event by event. */
   assemble(): Assembly
-  /** @param usage of an answer that tells none; undefined where the client did not ask for it */
-  toStream(answer: Json, usage: Usage | undefined): string
+  /**
+   * @param usage of an answer that tells none; undefined where the client did not ask for it
+   * @param source what the answer was parsed from
+   */
+  toStream(answer: Json, usage: Usage | undefined, source: Buffer): string
 }
 
 export interface Assembly {
   /** @param data of an event, parsed. @throws Error for what would be lost */
   read(data: Json): void
-  /** Undefined when the stream was none. @param usage where the stream told none */
+  /** To be written by `writeJson`; undefined when the stream was none. @param usage where the stream told none */
   whole(usage: Usage): Json | undefined
 }
 

@@ -1,12 +1,14 @@
 import { isMap } from '../../base/json.ts'
 import type { Json } from '../chat/json.ts'
+import { RawJson, textsAt } from '../chat/raw-json.ts'
 import type { Assembly, Form } from './form.ts'
 import { mapOf, mapsOf, textOf } from './json.ts'
 
 /** Anthropic's messages. */
 export const MessagesForm: Form = {
   assemble: () => new MessageAssembly(),
-  toStream: ({ content, usage, ...answer }) => {
+  toStream: ({ content, usage, ...answer }, _usage, source) => {
+    const inputs = textsAt(source, ['content', '*', 'input'])
     const { stop_reason, stop_sequence = null, stop_details, container, context_management, ...head } = answer
     const message = {
       ...head,
@@ -16,7 +18,7 @@ export const MessagesForm: Form = {
       usage: { ...mapOf(usage), output_tokens: 0 },
     }
     const blocks = mapsOf(content).map((block, index) => {
-      const [start, deltas] = taken(block)
+      const [start, deltas] = taken(block, inputs[index])
       const begun = event('content_block_start', { index, content_block: start })
       const said = deltas.map((delta) => event('content_block_delta', { index, delta }))
       return `${begun}${said.join('')}${event('content_block_stop', { index })}`
@@ -29,9 +31,12 @@ export const MessagesForm: Form = {
 
 const event = (type: string, fields: Json): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 
-/** A block as it starts, and what is said of it then; blocks that do not grow start whole. */
-function taken(block: Json): [start: Json, deltas: Json[]] {
-  const { text, thinking, signature, input, citations } = block
+/**
+ * A block as it starts, and what is said of it then; blocks that do not grow start whole.
+ * @param source of its input
+ */
+function taken(block: Json, source: string | undefined): [start: Json, deltas: Json[]] {
+  const { text, thinking, signature, input = {}, citations } = block
   switch (block['type']) {
     case 'text': {
       const cited = mapsOf(citations).map((citation) => ({ type: 'citations_delta', citation }))
@@ -49,7 +54,7 @@ function taken(block: Json): [start: Json, deltas: Json[]] {
     case 'tool_use':
     case 'server_tool_use':
     case 'mcp_tool_use':
-      return [{ ...block, input: {} }, [{ type: 'input_json_delta', partial_json: JSON.stringify(input ?? {}) }]]
+      return [{ ...block, input: {} }, [{ type: 'input_json_delta', partial_json: source ?? JSON.stringify(input) }]]
     default:
       return [block, []]
   }
@@ -91,7 +96,9 @@ class MessageAssembly implements Assembly {
     if (!this.#message) return undefined
     for (const [at, json] of this.#inputs) {
       const block = this.#blocks.get(at)
-      if (block && json !== '') block['input'] = JSON.parse(json)
+      if (!block || json === '') continue
+      JSON.parse(json) // what is none is not kept
+      block['input'] = new RawJson(json)
     }
     const inOrder = [...this.#blocks].sort(([a], [b]) => a - b)
     return { ...this.#message, content: inOrder.map(([, block]) => block) }

@@ -5,6 +5,7 @@ import { FORMS, type Form } from '../../../src/gateway/cache/form.ts'
 import { mapOf } from '../../../src/gateway/cache/json.ts'
 import { NO_USAGE } from '../../../src/gateway/chat/events.ts'
 import type { Json } from '../../../src/gateway/chat/json.ts'
+import { writeJson } from '../../../src/gateway/chat/raw-json.ts'
 import type { Surface } from '../../../src/gateway/model.ts'
 import { EventReader } from '../../../src/gateway/relay/sse.ts'
 
@@ -102,14 +103,23 @@ const formOf = (surface: Surface): Form => {
   return form
 }
 
-function assembled(surface: Surface, stream: string, cut = stream.length): Json | undefined {
+const streamOf = (surface: Surface, answer: Json, usage?: typeof USAGE): string =>
+  formOf(surface).toStream(answer, usage, Buffer.from(JSON.stringify(answer)))
+
+const assembled = (surface: Surface, stream: string, cut?: number): Json | undefined => {
+  const text = assembledText(surface, stream, cut)
+  return text === undefined ? undefined : mapOf(JSON.parse(text))
+}
+
+function assembledText(surface: Surface, stream: string, cut = stream.length): string | undefined {
   const assembly = formOf(surface).assemble()
   const reader = new EventReader()
   const bytes = Buffer.from(stream)
   for (const chunk of [bytes.subarray(0, cut), bytes.subarray(cut)]) {
     for (const { data } of reader.read(chunk)) if (data !== '[DONE]') assembly.read(mapOf(JSON.parse(data)))
   }
-  return assembly.whole(USAGE)
+  const whole = assembly.whole(USAGE)
+  return whole && writeJson(whole)
 }
 
 test.each([
@@ -117,7 +127,7 @@ test.each([
   ['messages', message],
   ['responses', response],
 ] as const)('gateway#97 %s: JSON as a stream and back is the same, wherever the stream is cut', (surface, answer) => {
-  const stream = formOf(surface).toStream(answer, USAGE)
+  const stream = streamOf(surface, answer, USAGE)
   for (let cut = 0; cut <= Buffer.byteLength(stream); cut += 7) expect(assembled(surface, stream, cut)).toEqual(answer)
 })
 
@@ -176,7 +186,7 @@ test('gateway#97 calls of one index, or of none, are told apart by their ids', (
 })
 
 test('gateway#97 the events of a response are numbered in their order', () => {
-  const stream = formOf('responses').toStream(response, undefined)
+  const stream = streamOf('responses', response)
   const numbers = Array.from(stream.matchAll(/"sequence_number":(\d+)/g), ([, number]) => Number(number))
   expect(numbers).toEqual(numbers.map((_, i) => i))
   expect(numbers.length).toBeGreaterThan(10)
@@ -196,7 +206,7 @@ test.each([
 })
 
 test('gateway#97 what Anthropic tells at the end of a message stands there', () => {
-  const stream = formOf('messages').toStream(message, undefined)
+  const stream = streamOf('messages', message)
   const events = new EventReader().read(Buffer.from(stream)).map(({ data }): Json => JSON.parse(data))
   const { stop_details, container, context_management } = message
   for (const name of ['stop_details', 'container', 'context_management']) {
@@ -205,13 +215,21 @@ test('gateway#97 what Anthropic tells at the end of a message stands there', () 
   expect(events.at(-2)).toMatchObject({ delta: { stop_details, container }, context_management })
 })
 
+test('gateway#97 what a tool is given keeps every digit, from JSON to a stream and back', () => {
+  const input = '{"id":9007199254740993,"most":1e400}'
+  const source = `{"type":"message","content":[{"type":"tool_use","id":"t","name":"n","input":${input}}]}`
+  const stream = formOf('messages').toStream(mapOf(JSON.parse(source)), undefined, Buffer.from(source))
+  expect(stream).toContain(`"partial_json":${JSON.stringify(input)}`)
+  expect(assembledText('messages', stream)).toContain(`"input":${input}`)
+})
+
 test('gateway#97 the usage chunk comes once when asked for, else not at all', () => {
   const chunks = (stream: string): number => stream.split('"usage"').length - 1
   const { usage: _, ...silent } = completion
-  expect(chunks(formOf('chat').toStream(completion, undefined))).toBe(0)
-  expect(chunks(formOf('chat').toStream(completion, USAGE))).toBe(1)
-  expect(formOf('chat').toStream(silent, USAGE)).toContain('"prompt_tokens":11')
-  expect(formOf('chat').toStream(completion, undefined).endsWith('data: [DONE]\n\n')).toBe(true)
+  expect(chunks(streamOf('chat', completion))).toBe(0)
+  expect(chunks(streamOf('chat', completion, USAGE))).toBe(1)
+  expect(streamOf('chat', silent, USAGE)).toContain('"prompt_tokens":11')
+  expect(streamOf('chat', completion).endsWith('data: [DONE]\n\n')).toBe(true)
 })
 
 const streaming = (stream: string) => async (): Promise<Response> =>
@@ -223,7 +241,7 @@ test('gateway#97 the SDKs read such a stream as what it was', async () => {
   } = completion
   const one = { ...completion, choices: [choice] }
   const openai = (fetch: () => Promise<Response>) => new OpenAI({ apiKey: 'x', fetch, maxRetries: 0 })
-  const chat = openai(streaming(formOf('chat').toStream(one, USAGE)))
+  const chat = openai(streaming(streamOf('chat', one, USAGE)))
   const final = await chat.chat.completions
     .stream({ model: 'm', messages: [], stream_options: { include_usage: true } })
     .finalChatCompletion()
@@ -232,13 +250,13 @@ test('gateway#97 the SDKs read such a stream as what it was', async () => {
     tool_calls: [{ id: 'call_1' }, { id: 'call_2' }],
   })
   expect(final.usage?.total_tokens).toBe(18)
-  const responses = openai(streaming(formOf('responses').toStream(response, undefined)))
+  const responses = openai(streaming(streamOf('responses', response)))
   const whole = await responses.responses.stream({ model: 'm', input: 'x' }).finalResponse()
   expect(whole.output_text).toBe('Hello 😀')
   expect(whole.output).toHaveLength(3)
   const anthropic = new Anthropic({
     apiKey: 'x',
-    fetch: streaming(formOf('messages').toStream(message, undefined)),
+    fetch: streaming(streamOf('messages', message)),
     maxRetries: 0,
   })
   const said = await anthropic.messages.stream({ model: 'm', max_tokens: 5, messages: [] }).finalMessage()
