@@ -40,9 +40,11 @@ function start(env: Record<string, string>) {
   const data = join(root, 'data')
   mkdirSync(data, { recursive: true })
   const set = Object.fromEntries(ofImage('ENV').flatMap((line) => line.split(' ').map((pair) => pair.split('='))))
-  const [program = '', script = ''] = JSON.parse(ofImage('ENTRYPOINT')[0] ?? '[]')
-  const command: string[] = JSON.parse(ofImage('CMD')[0] ?? '[]')
-  return spawn(program, [script.replace('/app', app), ...command], {
+  const [program = '', ...args]: string[] = ['ENTRYPOINT', 'CMD'].flatMap((word) =>
+    JSON.parse(ofImage(word)[0] ?? '[]'),
+  )
+  const command = args.map((arg) => arg.replace(/^\/app/, app))
+  return spawn(program, command, {
     cwd: data,
     env: {
       PATH: process.env['PATH'],
